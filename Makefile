@@ -1,0 +1,67 @@
+# Every target sets up first; `make help` lists them. Variables are given as NAME=value on the command line.
+
+VENV   := .venv
+PY     := $(VENV)/bin/python
+READY  := $(VENV)/.ready
+PYTHON ?= python3
+
+CORPUS ?= wiki
+MODEL  ?= data/pretrain/small/discriminator
+DATA   ?= data/tasks
+SEEDS  ?= 10
+PROCS  ?= 1
+
+# The single thread per process that tests and CPU runs assume is set by the programs themselves.
+LAUNCH = $(if $(filter-out 1,$(PROCS)),$(VENV)/bin/torchrun --standalone --nproc-per-node $(PROCS) -m,$(PY) -m)
+
+.PHONY: help setup demo test check corpus fetch bench tables speed
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+setup: $(READY)  ## virtual environment in .venv with the locked dependencies, and the vocabulary
+
+# TORCH_INDEX=URL chooses CPU or CUDA wheels of torch; torch comes first, so that nothing else picks one.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: Python 3.11 or newer is needed; name one with PYTHON=..."; exit 1; }
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $$(grep '^torch==' requirements.lock)
+	$(PY) -m pip install --quiet -r requirements.lock
+	$(PY) -m pip install --quiet --no-deps -e .
+	$(PY) -m corpus.vocab
+	touch $@
+
+demo: $(READY)  ## the whole chain on the bundled sample, a few minutes on 2 cores
+	$(PY) -m corpus.build --preset sample --out data/demo/corpus
+	$(PY) -m pretrain.train tiny --corpus data/demo/corpus --out data/demo/pretrain --steps $(or $(STEPS),300)
+	$(PY) -m benchmarks.run data/demo/pretrain/discriminator --task all --seeds 2 --data benchmarks/sample --name demo-tiny --results data/demo/runs
+	$(PY) -m benchmarks.tables --results data/demo --out data/demo/tables
+
+test: $(READY)  ## the test suite
+	$(PY) -m pytest -n 2
+
+check: $(READY)  ## format, lint, types
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+corpus: $(READY)  ## CORPUS=wiki|web|sample [INPUT=path-or-glob] [WORKERS=n] [OUT=dir]
+	$(PY) -m corpus.build $(INPUT) $(if $(and $(INPUT),$(filter file,$(origin CORPUS))),,--preset $(CORPUS)) $(if $(or $(OUT),$(INPUT)),$(if $(OUT),--out $(OUT)),--out data/corpus/$(CORPUS)) $(if $(WORKERS),--workers $(WORKERS)) $(ARGS)
+
+pretrain-%: $(READY)  ## tiny mini small small-ex base large; CORPUS=name|folder [STEPS=n] [PROCS=n] [OUT=dir] [ARGS="--flag value"]
+	$(LAUNCH) pretrain.train $* --corpus $(CORPUS) --out $(or $(OUT),data/pretrain/$*) $(if $(STEPS),--steps $(STEPS)) $(ARGS)
+
+fetch: $(READY)  ## TASK=name|all [DATA=dir]: download the task files
+	$(PY) -m benchmarks.fetch $(or $(TASK),all) --data $(DATA) $(ARGS)
+
+bench: $(READY)  ## TASK=name|all [MODEL=folder-or-hub-id] [SEEDS=10] [DATA=dir] [JOBS=n]
+	@$(if $(TASK),,echo "error: name a task: make bench TASK=cmrc2018|drcd|xnli|chnsenticorp|lcqmc|bq|all"; exit 2)
+	$(PY) -m benchmarks.run $(MODEL) --task $(TASK) --seeds $(SEEDS) --data $(DATA) $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
+	$(PY) -m benchmarks.tables
+
+tables: $(READY)  ## results/runs + results/reference -> results/tables
+	$(PY) -m benchmarks.tables
+
+speed: $(READY)  ## our speed against peers, side by side in one run -> results/speed
+	$(PY) -m benchmarks.speed $(ARGS)

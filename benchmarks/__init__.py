@@ -1,0 +1,1 @@
+"""Six Chinese tasks, seeds, records, statistics and tables."""

@@ -1,0 +1,1 @@
+"""One file per task; nothing outside this folder names a task."""

@@ -1,0 +1,1 @@
+"""From raw Chinese text to clean documents and packed token rows."""

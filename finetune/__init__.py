@@ -1,0 +1,1 @@
+"""Fine-tuning of any encoder for classification and span extraction."""

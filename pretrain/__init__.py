@@ -1,0 +1,1 @@
+"""ELECTRA pretraining: generator, discriminator, objectives, one training loop, export."""

@@ -1,0 +1,280 @@
+"""What was run: config ids, environment, manifests, atomic writes and folder locks.
+
+Every stage folder ends with a ``manifest.json`` that names the configuration, the hashes of all
+files, the manifest of the parent stage and the code that ran. A later stage verifies it before
+reading, so a score in a results table leads back to the dump it came from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+SCHEMA = 1
+MANIFEST = "manifest.json"
+LOCK = ".lock"
+
+
+class UserError(Exception):
+    """A mistake the user can mend: its message is one sentence (what, which file and line, what to do)."""
+
+
+def run_cli(main: Callable[[], object]) -> NoReturn:
+    """Run a program's ``main``; a :class:`UserError` becomes one line on stderr and exit status 1."""
+    try:
+        main()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+    sys.exit(0)
+
+
+# --- identity -------------------------------------------------------------------------------------
+
+
+def plain(value: Any) -> Any:
+    """``value`` as JSON types: dataclasses and mappings become dicts, tuples and sets lists."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(plain(v) for v in value)
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, Path):
+        return str(value)
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"{type(value).__name__} cannot be part of a configuration")
+
+
+def config_id(config: Any) -> str:
+    """First 12 hex digits of the sha256 over the sorted JSON of ``config``."""
+    canonical = json.dumps(plain(config), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
+def sha256_file(path: Path | str) -> str:
+    """Hex sha256 of a file's bytes."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def git_state() -> dict[str, Any]:
+    """Commit and dirty flag of the checkout the code runs from; ``commit`` is None outside git."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", *arguments],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+
+    try:
+        return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+    except (OSError, subprocess.CalledProcessError):
+        return {"commit": None, "dirty": None}
+
+
+def environment() -> dict[str, Any]:
+    """Versions and machine facts that can change a number (no host names, no paths)."""
+    packages = ("torch", "transformers", "tokenizers", "datasets", "datatrove", "opencc")
+    versions: dict[str, str | None] = {}
+    for name in packages:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = None
+    return {
+        "python": platform.python_version(),
+        **versions,
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+    }
+
+
+# --- atomic output --------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def atomic_file(path: Path | str) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; it takes the name when the block succeeds, or goes away."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        with open(partial, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_folder(path: Path | str) -> Iterator[Path]:
+    """As :func:`atomic_file` for a folder; an existing folder at ``path`` is replaced at the end."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        yield partial
+        if path.exists():
+            old = path.with_name(f".{path.name}.{os.getpid()}.old")
+            os.replace(path, old)
+            os.replace(partial, path)
+            shutil.rmtree(old)
+        else:
+            os.replace(partial, path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write UTF-8 text with ``\\n`` line ends, atomically."""
+    with atomic_file(path) as partial:
+        partial.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(path: Path | str, value: Any) -> None:
+    """Write ``value`` (dataclasses allowed) as indented UTF-8 JSON, atomically."""
+    write_text(path, json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
+
+
+@contextlib.contextmanager
+def hold(folder: Path | str) -> Iterator[None]:
+    """Hold ``folder`` for this process; the lock dies with the process, so a crash leaves nothing to clean.
+
+    Raises:
+        UserError: another process holds it.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / LOCK, "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"{folder} is held by another run; wait for it to end or choose another output folder"
+            ) from None
+        yield
+
+
+# --- manifests ------------------------------------------------------------------------------------
+
+
+def _manifest_files(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        hidden = any(part.startswith(".") for part in name.split("/"))
+        if path.is_file() and name != MANIFEST and not hidden:
+            yield name
+
+
+def write_manifest(
+    folder: Path | str,
+    *,
+    stage: str,
+    config: Any,
+    identity: Any = None,
+    parent: Path | str | None = None,
+    rows: Mapping[str, int] | None = None,
+    counts: Mapping[str, Any] | None = None,
+    **facts: Any,
+) -> dict[str, Any]:
+    """Write ``folder/manifest.json`` last and atomically, hashing every file that is not hidden.
+
+    Args:
+        folder: the finished stage folder.
+        stage: the program that wrote it, such as ``corpus.build``.
+        config: the settings that change the numbers; stored whole, so that ``--from`` can replay it.
+        identity: what is hashed to the config id when that is more than ``config`` (inputs, for instance).
+        parent: the folder this stage read; its manifest's sha256 is stored.
+        rows: number of rows per file, by name relative to ``folder``.
+        counts: counters per rule or split.
+        facts: further entries (``runtime``, ``name``, ``parameters`` and the like).
+    """
+    folder = Path(folder)
+    files = {
+        name: {
+            "bytes": (folder / name).stat().st_size,
+            "sha256": sha256_file(folder / name),
+            **({"rows": rows[name]} if rows and name in rows else {}),
+        }
+        for name in _manifest_files(folder)
+    }
+    manifest = {
+        "schema": SCHEMA,
+        "stage": stage,
+        "config_id": config_id(config if identity is None else identity),
+        "config": plain(config),
+        "parent": None if parent is None else sha256_file(Path(parent) / MANIFEST),
+        "files": files,
+        "counts": plain(counts or {}),
+        **plain(facts),
+        "git": git_state(),
+        "environment": environment(),
+    }
+    write_json(folder / MANIFEST, manifest)
+    return manifest
+
+
+def read_manifest(folder: Path | str) -> dict[str, Any]:
+    """The manifest of ``folder``, unverified.
+
+    Raises:
+        UserError: there is none, or it is not a manifest of this schema.
+    """
+    path = Path(folder) / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(
+            f"{path} does not exist: {folder} is missing or was not finished; run its stage again"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read ({error}); run its stage again") from None
+    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA or "files" not in manifest:
+        raise UserError(f"{path} is not a manifest of schema {SCHEMA}; run its stage again")
+    return manifest
+
+
+def verify_manifest(folder: Path | str, stage: str | None = None) -> dict[str, Any]:
+    """The manifest of ``folder`` after checking that every file it names has its size and sha256.
+
+    Raises:
+        UserError: a file is missing or differs (named), or ``stage`` is not the one that wrote it.
+    """
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    if stage is not None and manifest["stage"] != stage:
+        raise UserError(
+            f"{folder} was written by {manifest['stage']}, not by {stage}; give a folder of {stage}"
+        )
+    for name, entry in manifest["files"].items():
+        path = folder / name
+        if not path.is_file():
+            raise UserError(f"{path} is named in its manifest but missing; run {manifest['stage']} again")
+        if path.stat().st_size != entry["bytes"] or sha256_file(path) != entry["sha256"]:
+            raise UserError(f"{path} differs from its manifest; run {manifest['stage']} again")
+    return manifest

@@ -1,0 +1,51 @@
+"""Fixtures for all tests: one thread a process, no network, the vocabulary, real data."""
+
+import os
+
+# Before torch is imported: tests run beside each other, and one thread gives the same sums everywhere.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import ElectraConfig, ElectraForPreTraining
+
+from corpus import vocab
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def vocab_path() -> Path:
+    """The 21128-line vocabulary that `make setup` fetched and verified."""
+    return vocab.vocab_path()
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real task files and text; tests that ask for it are marked `real`."""
+    folder = os.environ.get("ZH_ELECTRA_REAL_DATA")
+    if not folder:
+        pytest.skip("ZH_ELECTRA_REAL_DATA is not set")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory, vocab_path: Path) -> Path:
+    """A transformers folder: a random two-layer ELECTRA discriminator of width 32."""
+    folder = tmp_path_factory.mktemp("tiny-model")
+    torch.manual_seed(0)
+    config = ElectraConfig(
+        vocab_size=21128,
+        embedding_size=32,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+    )
+    ElectraForPreTraining(config).save_pretrained(folder)
+    vocab.save_tokenizer(vocab.tokenizer(vocab_path), vocab_path, folder)
+    return folder

@@ -1,0 +1,55 @@
+"""The shape of the repository: imports go one way, no module hides a dependency, no machine is named."""
+
+import ast
+import importlib.metadata
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ORDER = ["provenance", "corpus", "pretrain", "finetune", "benchmarks"]
+MODULES = sorted(p for package in ORDER[1:] for p in (ROOT / package).rglob("*.py"))
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_imports_go_one_way(path: Path):
+    package = path.relative_to(ROOT).parts[0]
+    later = set(ORDER[ORDER.index(package) + 1 :])
+    assert not imported(path) & later
+
+
+def test_provenance_imports_no_package_of_ours():
+    assert not imported(ROOT / "provenance.py") & set(ORDER)
+
+
+def test_no_module_is_named_as_a_dependency():
+    distributions = importlib.metadata.packages_distributions()
+    ours = {"provenance", *ORDER[1:]}
+    foreign = {name for name, owners in distributions.items() if set(owners) - {"zh-electra"}}
+    assert not ours & foreign
+
+
+def test_no_tracked_file_names_a_machine():
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    pattern = re.compile(r"(?<![\w.])/(work|home|root|farm)/[a-z]|pypi\.org|pythonhosted")
+    this = Path(__file__).relative_to(ROOT).as_posix()
+    for name in filter(None, tracked):
+        path = ROOT / name
+        if name == this or not path.is_file():
+            continue
+        text = path.read_bytes().decode("utf-8", errors="ignore")
+        assert not pattern.search(text), name

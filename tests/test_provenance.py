@@ -1,0 +1,140 @@
+"""Identity, atomic output, locks and manifests."""
+
+import dataclasses
+import hashlib
+import json
+import multiprocessing
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import provenance
+from provenance import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    rate: float = 0.15
+    name: str = "甲"
+    lengths: tuple[int, ...] = (128, 512)
+
+
+def test_config_id_is_sha256_of_sorted_json():
+    canonical = '{"lengths":[128,512],"name":"甲","rate":0.15}'
+    assert provenance.config_id(Config()) == hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
+def test_config_id_ignores_key_order_and_sees_every_value():
+    assert provenance.config_id({"a": 1, "b": 2}) == provenance.config_id({"b": 2, "a": 1})
+    assert provenance.config_id(Config()) != provenance.config_id(Config(rate=0.25))
+
+
+def test_config_id_refuses_what_json_cannot_hold():
+    with pytest.raises(TypeError, match="function"):
+        provenance.config_id({"f": lambda: None})
+
+
+def test_atomic_file_leaves_nothing_on_failure(tmp_path: Path):
+    target = tmp_path / "out.txt"
+    target.write_text("old")
+    with pytest.raises(RuntimeError), provenance.atomic_file(target) as partial:
+        partial.write_text("half")
+        raise RuntimeError
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_atomic_folder_replaces_whole_or_not_at_all(tmp_path: Path):
+    target = tmp_path / "folder"
+    with provenance.atomic_folder(target) as partial:
+        (partial / "a").write_text("1")
+    with pytest.raises(RuntimeError), provenance.atomic_folder(target) as partial:
+        (partial / "b").write_text("2")
+        raise RuntimeError
+    assert [p.name for p in target.iterdir()] == ["a"]
+    with provenance.atomic_folder(target) as partial:
+        (partial / "c").write_text("3")
+    assert [p.name for p in target.iterdir()] == ["c"]
+    assert [p.name for p in tmp_path.iterdir()] == ["folder"]
+
+
+def _hold_until_told(folder: Path, ready, done) -> None:
+    with provenance.hold(folder):
+        ready.set()
+        done.wait(30)
+
+
+def test_a_second_run_on_one_folder_is_refused(tmp_path: Path):
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    other = context.Process(target=_hold_until_told, args=(tmp_path, ready, done))
+    other.start()
+    assert ready.wait(30)
+    with pytest.raises(UserError, match="held by another run"), provenance.hold(tmp_path):
+        pass
+    other.kill()  # a killed run leaves no lock behind
+    other.join()
+    with provenance.hold(tmp_path):
+        pass
+
+
+def finished(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "rows").write_text("甲\n")
+    (folder / ".hidden").write_text("")
+    provenance.write_manifest(
+        folder, stage="corpus.build", config=Config(), rows={"rows": 1}, counts={"kept": 1}
+    )
+    return folder
+
+
+def test_manifest_names_each_file_with_rows_bytes_and_hash(tmp_path: Path):
+    folder = finished(tmp_path / "a")
+    manifest = provenance.verify_manifest(folder, "corpus.build")
+    digest = hashlib.sha256("甲\n".encode()).hexdigest()
+    assert manifest["files"] == {"rows": {"bytes": 4, "sha256": digest, "rows": 1}}
+    assert manifest["config_id"] == provenance.config_id(Config())
+    assert {"git", "environment", "parent", "schema"} <= manifest.keys()
+
+
+def test_manifest_chain_holds_the_parents_hash(tmp_path: Path):
+    parent = finished(tmp_path / "a")
+    child = tmp_path / "b"
+    child.mkdir()
+    manifest = provenance.write_manifest(child, stage="pretrain.train", config={}, parent=parent)
+    assert manifest["parent"] == hashlib.sha256((parent / "manifest.json").read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (lambda f: (f / "rows").write_text("乙\n"), "rows differs"),
+        (lambda f: (f / "rows").unlink(), "rows is named in its manifest but missing"),
+        (lambda f: (f / "manifest.json").unlink(), "was not finished"),
+        (lambda f: (f / "manifest.json").write_text("{"), "cannot be read"),
+        (lambda f: (f / "manifest.json").write_text(json.dumps({"schema": 0})), "not a manifest of schema"),
+    ],
+)
+def test_a_harmed_folder_does_not_verify(tmp_path: Path, harm, message: str):
+    folder = finished(tmp_path / "a")
+    harm(folder)
+    with pytest.raises(UserError, match=message):
+        provenance.verify_manifest(folder)
+
+
+def test_a_folder_of_another_stage_is_refused(tmp_path: Path):
+    with pytest.raises(UserError, match=r"written by corpus\.build"):
+        provenance.verify_manifest(finished(tmp_path / "a"), "pretrain.train")
+
+
+def test_a_users_mistake_is_one_line_and_exit_1():
+    program = (
+        "import provenance\n"
+        "def main(): raise provenance.UserError('x.tsv line 3: two columns; give three')\n"
+        "provenance.run_cli(main)"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "error: x.tsv line 3: two columns; give three\n"
