@@ -1,1 +1,1 @@
-"""Fine-tuning of any encoder for classification and span extraction."""
+"""Fine-tuning of any Chinese encoder on classification and span extraction, seeded and to the last digit."""
