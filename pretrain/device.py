@@ -1,0 +1,50 @@
+"""The machine: which device, which arithmetic."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from provenance import UserError
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def pick_device() -> torch.device:
+    """The current CUDA device where there is one, else the CPU."""
+    return (
+        torch.device("cuda", torch.cuda.current_device())
+        if torch.cuda.is_available()
+        else torch.device("cpu")
+    )
+
+
+@cache
+def _cpu_flags() -> frozenset[str]:
+    """Instruction sets of the CPU as Linux names them; empty elsewhere."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n"):
+            if line.startswith("flags"):
+                return frozenset(line.split(":", 1)[1].split())
+    return frozenset()
+
+
+def default_dtype(device: torch.device) -> str:
+    """``bf16`` where ``device`` multiplies bf16 matrices fast, else ``fp32``."""
+    if device.type == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
+    return "bf16" if _cpu_flags() & {"amx_bf16", "avx512_bf16"} else "fp32"
+
+
+def autocast(device: torch.device, dtype: str) -> contextlib.AbstractContextManager:
+    """Context in which matrix products run in ``dtype`` (``fp32``: nothing changes); weights stay fp32.
+
+    Raises:
+        UserError: ``dtype`` is neither ``fp32`` nor ``bf16``.
+    """
+    if dtype not in DTYPES:
+        raise UserError(f"dtype {dtype!r} is not known; choose one of {', '.join(DTYPES)}")
+    return torch.autocast(device.type, dtype=DTYPES[dtype], enabled=dtype != "fp32")
