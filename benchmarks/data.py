@@ -1,0 +1,130 @@
+"""What a loader sees of a task: ``python -m benchmarks.data TASK``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.readers import TaskData, load
+from benchmarks.task import get_task
+from corpus.script import script_of
+from finetune.examples import SpanExample
+from provenance import run_cli
+
+QUANTILES = (0.5, 0.95, 1.0)
+
+
+def describe(
+    task: Annotated[str, tyro.conf.Positional],
+    /,
+    data: Path = Path("data/tasks"),
+    limit: int | None = None,
+) -> None:
+    """Describe a task's files as the benchmark reads them.
+
+    Args:
+        task: name of the task.
+        data: folder with <task>/<split> files.
+        limit: look at the first n training examples only.
+    """
+    loaded = load(get_task(task), data, limit)
+    console = Console()
+    console.print(f"{loaded.task.title}, protocol {loaded.protocol} {loaded.protocol_note}".rstrip())
+    table = Table("", *loaded.splits)
+    facts = {split: facts_of(loaded, split) for split in loaded.splits}
+    for name in dict.fromkeys(key for row in facts.values() for key in row):
+        table.add_row(name, *(str(facts[split].get(name, "")) for split in loaded.splits))
+    console.print(table)
+    if loaded.task.note:
+        console.print(loaded.task.note)
+
+
+def facts_of(data: TaskData, split: str) -> dict[str, Any]:
+    """Facts about one split by name: rows, labels, script, lengths, repeats, overlap, oddities."""
+    rows = data.splits[split]
+    facts: dict[str, Any] = {"rows": len(rows)}
+    if data.task.labels:
+        labels = Counter(row.label for row in rows)
+        facts |= {f"label {name}": share(labels[i], len(rows)) for i, name in enumerate(data.task.labels)}
+    scripts = Counter(script_of(row.context if isinstance(row, SpanExample) else row.text_a) for row in rows)
+    facts |= {f"script {name}": share(n, len(rows)) for name, n in scripts.most_common()}
+    fields = ("context", "question") if data.task.kind == "span" else ("text_a", "text_b")
+    for field in fields:
+        if getattr(rows[0], field) is not None:
+            facts[f"{field} characters (50 %, 95 %, max)"] = quantiles(
+                [len(getattr(row, field)) for row in rows]
+            )
+    facts["repeated inputs"] = sum(n - 1 for n in Counter(map(key_of, rows)).values())
+    if data.task.labels:
+        facts["inputs with several labels"] = len(contradictions(rows))
+    if split != "train":
+        facts["inputs that are in train"] = len(overlap(data.splits["train"], rows))
+    if data.task.kind == "span":
+        facts |= _answer_facts(rows, data.task.max_answer_length or 0)
+    for source in (split, "dev") if split == "train" and split not in data.counts else (split,):
+        facts |= dict(data.counts.get(source, {}))
+    return facts
+
+
+def _answer_facts(rows: Sequence[SpanExample], limit: int) -> dict[str, Any]:
+    """Answers a length limit puts out of reach (case 64) and gold that is not in its context (case 63)."""
+    lengths = [min(map(len, row.answers)) for row in rows if row.answers]
+    answers = [(answer, row.context) for row in rows for answer in row.answers]
+    return {
+        "shortest answer characters (50 %, 95 %, max)": quantiles(lengths),
+        "all answers over 30 characters": sum(n > 30 for n in lengths),
+        f"all answers over {limit} characters": sum(n > limit for n in lengths),
+        "first answer not at its place": sum(row.start is None for row in rows),
+        "answers not in the context": sum(answer not in context for answer, context in answers),
+    }
+
+
+def key_of(row: Any) -> tuple[str, ...]:
+    """What makes two inputs the same: question and context, or the texts."""
+    if isinstance(row, SpanExample):
+        return row.question, row.context
+    return (row.text_a,) if row.text_b is None else (row.text_a, row.text_b)
+
+
+def overlap(train: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
+    """The ``rows`` whose input also stands in ``train``: remembering is enough for them (case 69)."""
+    known = set(map(key_of, train))
+    return [row for row in rows if key_of(row) in known]
+
+
+def contradictions(rows: Sequence[Any]) -> set[tuple[str, ...]]:
+    """Inputs that occur with more than one label."""
+    labels: dict[tuple[str, ...], set[int]] = {}
+    for row in rows:
+        labels.setdefault(key_of(row), set()).add(row.label)
+    return {key for key, found in labels.items() if len(found) > 1}
+
+
+def quantiles(values: Sequence[int]) -> str:
+    """The :data:`QUANTILES` of ``values`` (nearest rank), separated by commas."""
+    ranked = sorted(values)
+    return (
+        ", ".join(str(ranked[min(len(ranked) - 1, int(q * len(ranked)))]) for q in QUANTILES)
+        if ranked
+        else ""
+    )
+
+
+def share(part: int, total: int) -> str:
+    """A count with its percentage: ``830 (33.3 %)``."""
+    return f"{part} ({100 * part / total:.1f} %)" if total else "0"
+
+
+def main() -> None:
+    """Entry point."""
+    tyro.cli(describe)
+
+
+if __name__ == "__main__":
+    run_cli(main)

@@ -1,0 +1,155 @@
+"""Scores: the CMRC 2018 scorer, DRCD's own metric, accuracy. Everything is in percent once averaged.
+
+The CMRC 2018 scorer is described by what it does (case 73); equality with the official script is tested.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+from nltk.tokenize import NLTKWordTokenizer
+
+# The marks the official scorer deletes. ASCII brackets, commas and full stops, ‘, … and spaces are not
+# among them, which is why `甲(乙)` and `甲乙` differ.
+MARKS = frozenset("-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』")
+_HAN = re.compile("[\u4e00-\u9fa5]")
+# DRCD: SQuAD's ASCII punctuation and eight full-width marks (case 75).
+_DRCD_MARKS = frozenset(string.punctuation) | frozenset("《》？，。、；：")
+
+# The tokenizer behind nltk's word_tokenize; the sentence splitter in front of it needs a download and changes
+# nothing unless one run between Chinese characters holds several sentences (case 74).
+_words = lru_cache(maxsize=65536)(NLTKWordTokenizer().tokenize)
+
+SpanMetric = Callable[[Sequence[str], str], tuple[float, float]]
+
+
+def cmrc_tokens(text: str) -> list[str]:
+    """Tokens the CMRC 2018 F1 compares: Chinese characters one by one, words between them; marks deleted.
+
+    A deleted mark does not end a word: ``ω-force`` is one token.
+    """
+    tokens: list[str] = []
+    run = ""
+    for char in text.lower().strip():
+        if char in MARKS:
+            continue
+        if _HAN.match(char):
+            tokens += _words(run) if run else []
+            tokens.append(char)
+            run = ""
+        else:
+            run += char
+    return tokens + (_words(run) if run else [])
+
+
+def longest_common_run(left: Sequence[str], right: Sequence[str]) -> int:
+    """Length of the longest common substring (contiguous) of two token sequences.
+
+    Only positions of equal tokens are visited, so the cost follows the number of matches.
+    """
+    places: dict[str, list[int]] = defaultdict(list)
+    for j, token in enumerate(right):
+        places[token].append(j)
+    best = 0
+    lengths: dict[int, int] = {}
+    for token in left:
+        lengths = {j: lengths.get(j - 1, 0) + 1 for j in places.get(token, ())}
+        best = max(best, *lengths.values()) if lengths else best
+    return best
+
+
+def _harmonic(common: int, gold: int, predicted: int) -> float:
+    """F1 of ``common`` shared tokens out of ``gold`` and ``predicted``."""
+    if common == 0:
+        return 0.0
+    precision, recall = common / predicted, common / gold
+    return 2 * precision * recall / (precision + recall)
+
+
+def cmrc(answers: Sequence[str], prediction: str) -> tuple[float, float]:
+    """Exact match (0 or 1) and F1 (0 to 1) of CMRC 2018 for one prediction, the best over all answers."""
+
+    def bare(text: str) -> str:
+        return "".join(char for char in text.lower().strip() if char not in MARKS)
+
+    tokens, text = cmrc_tokens(prediction), bare(prediction)
+    golds = [cmrc_tokens(answer) for answer in answers]
+    f1 = max(
+        (_harmonic(longest_common_run(gold, tokens), len(gold), len(tokens)) for gold in golds), default=0.0
+    )
+    return float(any(bare(answer) == text for answer in answers)), f1
+
+
+def drcd(answers: Sequence[str], prediction: str) -> tuple[float, float]:
+    """Exact match and F1 of DRCD's own metric: bags of characters, no punctuation or spaces (case 75)."""
+
+    def bare(text: str) -> str:
+        return "".join(char for char in text.lower() if char not in _DRCD_MARKS and not char.isspace())
+
+    def f1(answer: str) -> float:
+        common = sum((Counter(answer) & Counter(text)).values())
+        return _harmonic(common, len(answer), len(text))
+
+    text = bare(prediction)
+    golds = [bare(answer) for answer in answers]
+    return float(text in golds), max(map(f1, golds), default=0.0)
+
+
+SPAN_METRICS: dict[str, SpanMetric] = {"cmrc": cmrc, "drcd": drcd}
+
+
+def score_spans(
+    gold: Mapping[str, Sequence[str]], predictions: Mapping[str, str], metric: SpanMetric = cmrc
+) -> dict[str, float]:
+    """``exact_match`` and ``f1`` in percent over all gold ids; an id without prediction counts 0.
+
+    Args:
+        gold: id -> all gold answers.
+        predictions: id -> answer text.
+        metric: one of :data:`SPAN_METRICS`.
+    """
+    scored = [metric(answers, predictions[key]) for key, answers in gold.items() if key in predictions]
+    return {
+        "exact_match": _percent(sum(em for em, _ in scored), len(gold)),
+        "f1": _percent(sum(f1 for _, f1 in scored), len(gold)),
+    }
+
+
+def score_labels(gold: Mapping[str, int], predictions: Mapping[str, int]) -> dict[str, float]:
+    """``accuracy`` in percent over all gold ids; an id without prediction counts as wrong."""
+    return {
+        "accuracy": _percent(sum(predictions.get(key) == label for key, label in gold.items()), len(gold))
+    }
+
+
+def _percent(hits: float, total: int) -> float:
+    return 100.0 * hits / total if total else 0.0
+
+
+def degenerate_labels(gold: Sequence[int], predictions: Sequence[int]) -> str | None:
+    """Why a classification run learned nothing; None when it learned something.
+
+    It predicts one class only, or its accuracy is not above always saying the commonest class by more than
+    chance explains (one-sided 5 % of the normal approximation to the binomial).
+    """
+    if len(set(predictions)) == 1 and len(set(gold)) > 1:
+        return "predicts one class only"
+    total = len(gold)
+    share = max(Counter(gold).values()) / total
+    accuracy = sum(a == b for a, b in zip(gold, predictions, strict=True)) / total
+    return (
+        "at chance"
+        if accuracy <= share + 1.645 * (share * (1 - share) / total) ** 0.5 and share < 1
+        else None
+    )
+
+
+def degenerate_spans(predictions: Sequence[str]) -> str | None:
+    """Why a span run learned nothing: all its predictions are empty, or all are one string."""
+    if not any(text.strip() for text in predictions):
+        return "all predictions are empty"
+    return "all predictions are equal" if len(predictions) > 1 and len(set(predictions)) == 1 else None

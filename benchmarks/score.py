@@ -1,0 +1,97 @@
+"""Score predictions from any program: ``python -m benchmarks.score TASK GOLD PREDICTIONS``.
+
+Prints one JSON line: ``exact_match`` and ``f1``, or ``accuracy``, in percent over all gold items, with
+``total`` and ``unanswered`` (an item without prediction counts as wrong).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from benchmarks.metrics import SPAN_METRICS, score_labels, score_spans
+from benchmarks.readers import decode, read_file
+from benchmarks.task import Task, get_task
+from provenance import UserError, run_cli
+
+
+def score(
+    task: Annotated[str, tyro.conf.Positional],
+    gold: Annotated[Path, tyro.conf.Positional],
+    predictions: Annotated[Path, tyro.conf.Positional],
+    /,
+    metric: Literal["cmrc", "drcd"] = "cmrc",
+) -> None:
+    """Score a file of predictions against a task file.
+
+    Args:
+        task: name of the task, which says how its files are read and scored.
+        gold: a file of the task, such as dev.json or test.tsv; ids of table rows are <file stem>-<n> from 0.
+        predictions: JSON object {id: answer text or label}, or the JSON lines that benchmarks.run keeps.
+        metric: span tasks: the CMRC 2018 scorer (HFL's tables use it for DRCD too), or DRCD's own metric.
+    """
+    print(json.dumps(score_file(get_task(task), gold, predictions, metric)))
+
+
+def score_file(task: Task, gold: Path, predictions: Path, metric: str = "cmrc") -> dict[str, float]:
+    """The scores :func:`score` prints.
+
+    Raises:
+        UserError: a file cannot be read, a label is not one of the task's, or no id is known.
+    """
+    examples = {example.id: example for example in read_file(task, gold)}
+    answers = read_predictions(predictions)
+    unknown = len(answers.keys() - examples.keys())
+    if answers and unknown == len(answers):
+        raise UserError(
+            f"no id of {predictions} is in {gold} (with {next(iter(examples), 'none')}); give its predictions"
+        )
+    if unknown:
+        print(f"warning: {unknown} ids of {predictions} are not in {gold}", file=sys.stderr)
+    scores: dict[str, float]
+    if task.kind == "span":
+        texts = {key: str(value) for key, value in answers.items()}
+        scores = score_spans({k: e.answers for k, e in examples.items()}, texts, SPAN_METRICS[metric])
+    else:
+        labels = {key: _label(task, key, value, predictions) for key, value in answers.items()}
+        scores = score_labels({k: e.label for k, e in examples.items()}, labels)
+    return {**scores, "total": len(examples), "unanswered": len(examples.keys() - answers.keys())}
+
+
+def read_predictions(path: Path) -> dict[str, Any]:
+    """{id: prediction} from a JSON object, or from JSON lines with ``id`` and ``prediction``."""
+    text = decode(path)
+    try:
+        if path.suffix == ".jsonl":
+            rows = [json.loads(line) for line in text.split("\n") if line.strip()]
+            return {row["id"]: row["prediction"] for row in rows}
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}:{error.lineno} is not JSON ({error.msg}); mend it") from None
+    except (KeyError, TypeError):
+        raise UserError(f"{path} has a line without id and prediction; give both on every line") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is not a JSON object {{id: answer or label}}; write one")
+    return content
+
+
+def _label(task: Task, key: str, value: Any, path: Path) -> int:
+    number = task.label_number(str(value))
+    if number is None and isinstance(value, int) and 0 <= value < len(task.labels):
+        number = value  # our own predictions hold class numbers
+    if number is None:
+        raise UserError(f"{path}: {key} has the label {value!r}; the labels are {', '.join(task.labels)}")
+    return number
+
+
+def main() -> None:
+    """Entry point."""
+    tyro.cli(score)
+
+
+if __name__ == "__main__":
+    run_cli(main)
