@@ -21,7 +21,7 @@ QUANTILES = (0.5, 0.95, 1.0)
 
 
 def describe(
-    task: Annotated[str, tyro.conf.Positional],
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")],
     /,
     data: Path = Path("data/tasks"),
     limit: int | None = None,

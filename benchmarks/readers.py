@@ -108,8 +108,8 @@ def _choose_files(task: Task, root: Path) -> dict[str, File]:
             files["train"] = task.stand_in
         else:
             del files["train"]
-    missing = [file.name for file in files.values() if not (root / file.name).is_file()]
-    if missing:
+    if any(not (root / file.name).is_file() for file in files.values()):
+        missing = [file.name for file in task.files.values() if not (root / file.name).is_file()]
         raise UserError(
             f"{task.title} needs {', '.join(missing)} in {root}; run `python -m benchmarks.fetch {task.name}`"
             + (f" or {task.apply}" if task.apply else "")

@@ -20,9 +20,9 @@ from provenance import UserError, run_cli
 
 
 def score(
-    task: Annotated[str, tyro.conf.Positional],
-    gold: Annotated[Path, tyro.conf.Positional],
-    predictions: Annotated[Path, tyro.conf.Positional],
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")],
+    gold: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="GOLD")],
+    predictions: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PREDICTIONS")],
     /,
     metric: Literal["cmrc", "drcd"] = "cmrc",
 ) -> None:

@@ -1,0 +1,195 @@
+"""One trial: fine-tune one model on one task with one seed, score it, write its record.
+
+``benchmarks.run`` starts each trial as a process of its own (``python -m benchmarks.trial``, a job as JSON on
+standard input, progress as JSON lines on standard output), so that a crash costs one seed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.data import overlap
+from benchmarks.metrics import degenerate_labels, degenerate_spans, score_labels, score_spans
+from benchmarks.readers import TaskData, load
+from benchmarks.record import Record, bench_id, seed_name, write_record
+from benchmarks.task import Task, get_task, identity
+from finetune.config import FinetuneConfig, Runtime
+from finetune.train import finetune
+from pretrain.device import pick_device
+from provenance import UserError, environment, git_state, plain, run_cli, sha256_file, write_text
+
+REPORT_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A job: everything a trial needs, as JSON types but for ``config``.
+
+    ``facts`` are the model's (:func:`finetune.models.model_facts`) with the name that records carry.
+    """
+
+    model: str
+    facts: Mapping[str, Any]
+    task: str
+    data: str
+    limit: int | None
+    config: FinetuneConfig
+    bench_id: str
+    seed: int
+    results: str
+    predictions: str
+    save_model: str | None = None
+
+
+def identify(task: Task, data: TaskData, facts: Mapping[str, Any], config: FinetuneConfig) -> str:
+    """The ``bench_id`` of a model's runs on a task."""
+    return bench_id(
+        config=config,
+        weights_sha256=facts["weights_sha256"],
+        tokenizer_sha256=facts["tokenizer_sha256"],
+        task=identity(task),
+        data_sha256=data.sha256,
+        protocol=data.protocol,
+        protocol_note=data.protocol_note,
+    )
+
+
+def run_trial(trial: Trial, on_progress: Callable[[int, int, float], None] | None = None) -> Record:
+    """Run a trial and write its predictions, then its record.
+
+    Raises:
+        UserError: the data changed since the job was made, or fine-tuning refuses it.
+    """
+    task = get_task(trial.task)
+    data = load(task, trial.data, trial.limit)
+    if identify(task, data, trial.facts, trial.config) != trial.bench_id:
+        raise UserError(f"the files of {task.name} in {trial.data} changed during the run; start it again")
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    result = finetune(
+        trial.model,
+        "span" if task.kind == "span" else "text",
+        data.splits["train"],
+        data.evaluation,
+        config=trial.config,
+        seed=trial.seed,
+        num_labels=len(task.labels) or None,
+        runtime=Runtime(threads=1),
+        on_progress=on_progress,
+    )
+    reason = degenerate(task, data, result.predictions)
+    device = pick_device()
+    record = Record(
+        model={k: trial.facts[k] for k in _MODEL_FACTS},
+        task=task.name,
+        task_version=task.version,
+        protocol=data.protocol,
+        protocol_note=data.protocol_note,
+        seed=trial.seed,
+        bench_id=trial.bench_id,
+        config=plain(trial.config),
+        scores={split: score_split(task, data, split, rows) for split, rows in result.predictions.items()},
+        examples={split: len(rows) for split, rows in data.splits.items()},
+        counts=_merge(data.counts, result.counts),
+        data_sha256=data.sha256,
+        predictions_sha256=_keep_predictions(trial, result.predictions),
+        degenerate=reason is not None,
+        degenerate_reason=reason,
+        git=git_state(),
+        environment={
+            **environment(),
+            "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+            "dtype": trial.config.dtype,
+            "threads": 1,
+        },
+        started=started,
+        seconds=round(result.seconds, 2),
+    )
+    if trial.save_model:
+        result.save(Path(trial.save_model) / task.name / seed_name(trial.seed))
+    write_record(trial.results, record)
+    return record
+
+
+_MODEL_FACTS = ("name", "weights_sha256", "tokenizer_sha256", "revision", "family", "parameters")
+
+
+def score_split(
+    task: Task, data: TaskData, split: str, predictions: Sequence[Mapping[str, Any]]
+) -> dict[str, float]:
+    """The task's metrics in percent; and accuracy on inputs that train does not hold, where it holds some."""
+    rows = data.splits[split]
+    given = {row["id"]: row["prediction"] for row in predictions}
+    if task.kind == "span":
+        return score_spans({row.id: row.answers for row in rows}, given)
+    gold = {row.id: row.label for row in rows}
+    scores = score_labels(gold, given)
+    seen = {row.id for row in overlap(data.splits["train"], rows)}
+    if seen and len(seen) < len(rows):
+        scores["accuracy_unseen"] = score_labels({k: v for k, v in gold.items() if k not in seen}, given)[
+            "accuracy"
+        ]
+    return scores
+
+
+def degenerate(
+    task: Task, data: TaskData, predictions: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> str | None:
+    """Why the run learned nothing, over all its evaluation splits together; None when it did."""
+    given = [row["prediction"] for split in predictions.values() for row in split]
+    if task.kind == "span":
+        return degenerate_spans(given)
+    return degenerate_labels([row.label for split in predictions for row in data.splits[split]], given)
+
+
+def predictions_folder(predictions: Path | str, model: str, task: str, bench: str) -> Path:
+    """Where the predictions of a record lie: ``seed-03.<split>.jsonl`` in this folder."""
+    return Path(predictions) / model / task / bench
+
+
+def _keep_predictions(trial: Trial, predictions: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    folder = predictions_folder(trial.predictions, trial.facts["name"], trial.task, trial.bench_id)
+    sha256 = {}
+    for split, rows in predictions.items():
+        path = folder / f"{seed_name(trial.seed)}.{split}.jsonl"
+        write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        sha256[split] = sha256_file(path)
+    return sha256
+
+
+def _merge(*counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    merged: dict[str, dict[str, int]] = {}
+    for part in counts:
+        for split, reasons in part.items():
+            merged[split] = {**merged.get(split, {}), **{k: n for k, n in reasons.items() if n}}
+    return {split: reasons for split, reasons in merged.items() if reasons}
+
+
+def main() -> None:
+    """Run the job on standard input; what libraries print goes to standard error, progress to the pipe."""
+    pipe = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    job = json.load(sys.stdin)
+    trial = Trial(**{**job, "config": FinetuneConfig(**job["config"])})
+    last = 0.0
+
+    def report(done: int, total: int, loss: float) -> None:
+        nonlocal last
+        if done == total or time.monotonic() - last > REPORT_SECONDS:
+            last = time.monotonic()
+            print(json.dumps({"done": done, "total": total, "loss": loss}), file=pipe, flush=True)
+
+    run_trial(trial, report)
+
+
+if __name__ == "__main__":
+    run_cli(main)
