@@ -80,4 +80,6 @@ def default_config(facts: Mapping[str, Any], **changes: Any) -> FinetuneConfig:
     else:
         rate = 1e-4 if hidden <= 384 else 3e-5 if hidden < 1024 else 2e-5
         config = FinetuneConfig(rate, layer_decay=1.0, optimizer="adamw")
-    return dataclasses.replace(config, **{name: value for name, value in changes.items() if value is not None})
+    return dataclasses.replace(
+        config, **{name: value for name, value in changes.items() if value is not None}
+    )

@@ -1,0 +1,59 @@
+"""Classification of texts and of pairs of texts: features, loss and predictions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from finetune.examples import TextExample
+from finetune.models import Encoder
+
+Row = tuple[np.ndarray, np.ndarray]
+
+
+def cut_pair(length_a: int, length_b: int, budget: int) -> tuple[int, int]:
+    """How many tokens of A and B stay when one at a time is cut from the longer (from B when equal)."""
+    kept_a = min(length_a, max((budget + 1) // 2, budget - length_b))
+    return kept_a, min(length_b, budget - kept_a)
+
+
+def encode(
+    examples: Sequence[TextExample], encoder: Encoder, max_length: int, counts: Counter[str] | None = None
+) -> list[Row]:
+    """(ids, token types) of each example, at most ``max_length`` long; ``counts["truncated"]`` goes up."""
+    first = encoder.encode([example.text_a for example in examples])
+    pairs = [i for i, example in enumerate(examples) if example.text_b is not None]
+    second = dict(zip(pairs, encoder.encode([examples[i].text_b or "" for i in pairs]), strict=True))
+    rows = []
+    for i, one in enumerate(first):
+        two = second.get(i)
+        special = sum(map(len, encoder.single if two is None else encoder.pair))
+        kept_a, kept_b = cut_pair(len(one.ids), len(two.ids) if two else 0, max_length - special)
+        if counts is not None:
+            counts["truncated"] += kept_a < len(one.ids) or bool(two and kept_b < len(two.ids))
+        a = np.array(one.ids[:kept_a], dtype=np.int64)
+        rows.append(encoder.join(a, None if two is None else np.array(two.ids[:kept_b], dtype=np.int64)))
+    return rows
+
+
+def loss(output: Any, labels: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy over the batch, in float32; logits (batch, classes), labels (batch,).
+
+    ``mask`` is not needed: there is one output per row.
+    """
+    return functional.cross_entropy(output.logits.float(), labels)
+
+
+def predictions(examples: Sequence[TextExample], logits: np.ndarray) -> list[dict[str, Any]]:
+    """``{id, prediction, probabilities}`` of each example from its row of logits (n, classes) in float32."""
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probabilities = shifted / shifted.sum(axis=1, keepdims=True)
+    return [
+        {"id": example.id, "prediction": int(row.argmax()), "probabilities": [float(p) for p in row]}
+        for example, row in zip(examples, probabilities, strict=True)
+    ]
