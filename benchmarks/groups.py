@@ -1,0 +1,109 @@
+"""Records of one model on one task under one ``bench_id``, over seeds: read, checked, summarised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.record import Record, find_records, record_path
+from benchmarks.stats import Summary, summarise
+from benchmarks.task import get_task
+from provenance import UserError, plain
+
+# What the seeds of one bench_id must have in common; environment and code may differ and are in the records.
+COMMON = ("model", "task_version", "protocol", "protocol_note", "config", "examples", "data_sha256")
+
+
+@dataclass(frozen=True)
+class Group:
+    """The records of one ``bench_id`` in the order of their seeds; ``first`` stands for what they share."""
+
+    records: tuple[Record, ...]
+
+    @property
+    def first(self) -> Record:
+        return self.records[0]
+
+    @property
+    def name(self) -> str:
+        return str(self.first.model["name"])
+
+    def scores(self, split: str, metric: str) -> dict[int, float]:
+        """``{seed: percent}`` of the records that have this score."""
+        return {
+            record.seed: record.scores[split][metric]
+            for record in self.records
+            if metric in record.scores.get(split, {})
+        }
+
+    def summary(self, split: str, metric: str) -> Summary | None:
+        """Summary over the seeds; None where no record has this score."""
+        scores = self.scores(split, metric)
+        return summarise(scores) if scores else None
+
+    def at_best_dev(self, metric: str) -> tuple[int, float] | None:
+        """(seed, test score) of the seed that is best on dev by the task's main metric, the lowest on a tie.
+
+        This is the test score one may report without having chosen it on test. None without dev or test.
+        """
+        dev, test = self.scores("dev", get_task(self.first.task).main_metric), self.scores("test", metric)
+        both = sorted(dev.keys() & test.keys())
+        if not both:
+            return None
+        seed = max(both, key=lambda seed: dev[seed])  # the first of equals
+        return seed, test[seed]
+
+
+def load_groups(results: Path | str) -> list[Group]:
+    """All records under ``results`` by model, task (in its order) and ``bench_id``.
+
+    Raises:
+        UserError: no such folder, a damaged record, a record that contradicts its place, or two of one
+            ``bench_id`` that contradict each other (both named).
+    """
+    if not Path(results).is_dir():
+        raise UserError(
+            f"{results} is not a folder of records; give the one `benchmarks.run --results` wrote"
+        )
+    members: dict[tuple[str, str, str], list[tuple[Path, Record]]] = {}
+    for path, record in find_records(results):
+        key = (str(record.model["name"]), record.task, record.bench_id)
+        if path != record_path(results, *key, record.seed):
+            raise UserError(f"{path} holds the record of another run; move it to its place or delete it")
+        get_task(record.task)
+        _agree(members.setdefault(key, []), path, record)
+    return [Group(tuple(sorted((r for _, r in found), key=lambda r: r.seed))) for found in members.values()]
+
+
+def _agree(earlier: list[tuple[Path, Record]], path: Path, record: Record) -> None:
+    """Add a record to those of its ``bench_id`` after checking that it agrees with the first."""
+    if earlier:
+        other_path, other = earlier[0]
+        differ = [k for k in COMMON if plain(getattr(record, k)) != plain(getattr(other, k))]
+        if differ:
+            raise UserError(
+                f"{path} and {other_path} have one bench_id but differ in {', '.join(differ)}; "
+                "delete the wrong one and run its seed again"
+            )
+    earlier.append((path, record))
+
+
+def differences(groups: Iterable[Group]) -> dict[str, str]:
+    """``{bench_id: words}``: what tells groups of one model and task apart, such as ``epochs 2``."""
+    groups = list(groups)
+    facts = {
+        group.first.bench_id: {
+            "weights": group.first.model["weights_sha256"][:8],
+            "task version": group.first.task_version,
+            **{f"{split} data": digest[:8] for split, digest in group.first.data_sha256.items()},
+            **group.first.config,
+        }
+        for group in groups
+    }
+    keys = list(dict.fromkeys(key for fact in facts.values() for key in fact))
+    telling = [key for key in keys if len({str(fact.get(key)) for fact in facts.values()}) > 1]
+    return {
+        bench: ", ".join(f"{key.replace('_', ' ')} {fact.get(key)}" for key in telling)
+        for bench, fact in facts.items()
+    }

@@ -1,0 +1,287 @@
+"""Records and published scores as tables: ``python -m benchmarks.tables [--results DIR] [--out DIR]``.
+
+Measured numbers of the full protocol, of reduced protocols, and published numbers stand in tables of their
+own. The same records give the same bytes: sorted, without dates or facts of the machine.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import published, render
+from benchmarks.groups import Group, differences, load_groups
+from benchmarks.published import Published, load_published
+from benchmarks.render import Sheet
+from benchmarks.stats import Summary, bootstrap_interval
+from benchmarks.task import Task, get_tasks
+from provenance import run_cli, write_text
+
+PROTOCOLS = ("full", "reduced")
+BESIDE = ("ELECTRA-small", "ELECTRA-base")  # HFL's rows that the console shows beside ours
+LABELS = {"exact_match": "EM", "f1": "F1", "accuracy": "accuracy"}  # our metric -> the published name
+LEGEND = (
+    "All scores are in percent. Measured: max (mean) ± standard deviation (n - 1) over n fine-tuning seeds "
+    "of one checkpoint. A maximum on test is chosen on test: the fair test score is the one at the seed that "
+    "is best on dev. Published: max (mean) of the publisher's runs under the publisher's protocol."
+)
+FIELDS = (
+    *("task", "model", "parameters", "weights_sha256", "protocol", "protocol_note", "setting", "bench_id"),
+    *("split", "metric", "n", "max", "mean", "median", "min", "std", "interval_low", "interval_high"),
+    *("at_best_dev", "best_dev_seed", "degenerate", "seeds", "values"),
+)
+
+
+def score(summary: Summary | None) -> str:
+    """``max (mean) ± std``, without the last for one seed; empty without scores."""
+    if summary is None:
+        return ""
+    spread = "" if summary.std is None else f" ± {summary.std:.2f}"
+    return f"{summary.max:.2f} ({summary.mean:.2f}){spread}"
+
+
+def millions(parameters: int) -> str:
+    """12280576 -> ``12.3M``."""
+    return f"{parameters / 1e6:.1f}M"
+
+
+def _weights(group: Group) -> str:
+    return str(group.first.model["weights_sha256"])[:8]
+
+
+def degenerate(group: Group) -> int:
+    """Number of degenerate runs: those that give one answer for everything, or are at chance."""
+    return sum(record.degenerate for record in group.records)
+
+
+def columns(task: Task, groups: Iterable[Group]) -> list[tuple[str, str]]:
+    """(split, metric) pairs that any of the groups has, in the order of the task."""
+    found = {split for group in groups for record in group.records for split in record.scores}
+    return [(split, metric) for split in ("dev", "test") if split in found for metric in task.metrics]
+
+
+def settings(groups: Sequence[Group]) -> dict[str, str]:
+    """``{bench_id: protocol note and what tells it from the other groups of its model and task}``."""
+    words = {}
+    for group in groups:
+        alike = [g for g in groups if (g.name, g.first.task) == (group.name, group.first.task)]
+        parts = [group.first.protocol_note, differences(alike).get(group.first.bench_id, "")]
+        words[group.first.bench_id] = "; ".join(filter(None, parts))
+    return words
+
+
+def measured_sheets(task: Task, groups: Sequence[Group]) -> list[Sheet]:
+    """One table per protocol that has records."""
+    words = settings(groups)
+    sheets = []
+    for protocol in PROTOCOLS:
+        rows = [group for group in groups if group.first.protocol == protocol]
+        if not rows:
+            continue
+        shown = columns(task, rows)
+        best = [metric for split, metric in shown if split == "test"]
+        header = ["Model", "Parameters", "n", *(f"{split} {LABELS.get(m, m)}" for split, m in shown)]
+        header += [f"test {LABELS.get(m, m)} at best dev" for m in best]
+        header += ["Degenerate", "Setting", "Bench id"]
+        body = []
+        for group in rows:
+            at_best = [group.at_best_dev(metric) for metric in best]
+            body.append(
+                [
+                    group.name,
+                    millions(group.first.model["parameters"]),
+                    str(len(group.records)),
+                    *(score(group.summary(*column)) for column in shown),
+                    *(f"{found[1]:.2f}" if found else "" for found in at_best),
+                    f"{degenerate(group)} of {len(group.records)}" if degenerate(group) else "",
+                    words[group.first.bench_id],
+                    group.first.bench_id,
+                ]
+            )
+        sheets.append(Sheet(f"{task.title}: measured, {protocol} protocol", header, body))
+    return sheets
+
+
+def overall_sheets(tasks: Sequence[Task], groups: Sequence[Group], known: Sequence[Published]) -> list[Sheet]:
+    """Main metric of every task side by side: one table per protocol, then the published ones."""
+    headline = {task.name: ("test" if "test" in task.files else "dev", task.main_metric) for task in tasks}
+    titles = [f"{t.title} {headline[t.name][0]} {LABELS.get(t.main_metric, t.main_metric)}" for t in tasks]
+    sheets = []
+    for protocol in PROTOCOLS:
+        rows = [group for group in groups if group.first.protocol == protocol]
+        # Other weights are another model; and several settings of one task have no row that stands for all.
+        weights = {name: {_weights(g) for g in rows if g.name == name} for name in {g.name for g in rows}}
+        several = Counter((group.name, _weights(group), group.first.task) for group in rows)
+        lines: dict[tuple[str, str], dict[str, Group]] = {}
+        for group in rows:
+            labels = [f"weights {_weights(group)}"] if len(weights[group.name]) > 1 else []
+            if several[group.name, _weights(group), group.first.task] > 1:
+                labels.append(f"bench id {group.first.bench_id}")
+            lines.setdefault((group.name, ", ".join(labels)), {})[group.first.task] = group
+        body = []
+        for (name, label), by_task in sorted(lines.items()):
+            cells = []
+            for task in tasks:
+                group_or_none = by_task.get(task.name)
+                summary = group_or_none.summary(*headline[task.name]) if group_or_none else None
+                flag = "†" if group_or_none and degenerate(group_or_none) else ""
+                cells.append(f"{score(summary)}, n {summary.n}{flag}" if summary else "")
+            parameters = sorted({millions(group.first.model["parameters"]) for group in by_task.values()})
+            body.append([f"{name} [{label}]" if label else name, ", ".join(parameters), *cells])
+        if body:
+            title = f"Measured, {protocol} protocol († with degenerate runs)"
+            sheets.append(Sheet(title, ["Model", "Parameters", *titles], body))
+    wanted = [(t.title, headline[t.name][0], LABELS.get(t.main_metric, t.main_metric)) for t in tasks]
+    return sheets + published.sheets(known, wanted, titles, notes=False)
+
+
+def long_rows(tasks: Sequence[Task], groups: Sequence[Group]) -> list[list[str]]:
+    """One row per group, split and metric, in the order of FIELDS; floats with four digits."""
+    rows = []
+    words = settings(groups)
+    for task in tasks:
+        mine = [group for group in groups if group.first.task == task.name]
+        for group in sorted(mine, key=lambda g: PROTOCOLS.index(g.first.protocol)):
+            for split, metric in columns(task, [group]):
+                s = group.summary(split, metric)
+                if s is None:
+                    continue
+                low_high = bootstrap_interval(s.values) or (None, None)
+                best = group.at_best_dev(metric) if split == "test" else None
+                first = group.first
+                numbers = (s.max, s.mean, s.median, s.min, s.std, *low_high, best and best[1])
+                rows.append(
+                    [
+                        *(
+                            task.name,
+                            group.name,
+                            str(first.model["parameters"]),
+                            first.model["weights_sha256"],
+                        ),
+                        *(first.protocol, first.protocol_note, words[first.bench_id], first.bench_id),
+                        *(split, metric, str(s.n)),
+                        *("" if number is None else f"{number:.4f}" for number in numbers),
+                        *(str(best[0]) if best else "", str(degenerate(group))),
+                        *(" ".join(map(str, s.seeds)), " ".join(f"{v:.4f}" for v in s.values)),
+                    ]
+                )
+    return rows
+
+
+def table_csv(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """CSV text with ``\\n`` line ends."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    return text.getvalue()
+
+
+def write_tables(results: Path, reference: Path, out: Path) -> tuple[list[Group], list[Published]]:
+    """Write ``<task>`` and ``overall`` as .md, .tex and .csv (measured), and ``<task>-published.csv``.
+
+    Returns what was read.
+
+    Raises:
+        UserError: records or reference that cannot be read or contradict each other; then nothing is written.
+    """
+    groups, known = load_groups(results), load_published(reference)
+    tasks = get_tasks("all")
+    files: dict[str, str] = {}
+    pages: list[tuple[str, str, Sequence[Task], list[Sheet], str]] = []
+    for task in tasks:
+        mine = [group for group in groups if group.first.task == task.name]
+        wanted = [
+            (task.title, split, LABELS.get(m, m))
+            for split in ("dev", "test", "challenge")
+            for m in task.metrics
+        ]
+        rows = [row for row in known if row.task == task.title]
+        there = [cell for cell in wanted if any((r.task, r.split, r.metric) == cell for r in rows)]
+        titles = [f"{split} {metric}" for _, split, metric in there]
+        sheets = measured_sheets(task, mine) + published.sheets(rows, there, titles, prefix=f"{task.title}: ")
+        pages.append((task.name, task.title, [task], sheets, task.note))
+        files[f"{task.name}-published.csv"] = table_csv(published.FIELDS, map(published.as_row, rows))
+    pages.append(("overall", "All tasks", tasks, overall_sheets(tasks, groups, known), ""))
+    for name, title, of, sheets, note in pages:
+        files[f"{name}.md"] = render.markdown(title, " ".join(filter(None, [LEGEND, note])), sheets)
+        files[f"{name}.tex"] = render.latex(name, sheets)
+        files[f"{name}.csv"] = table_csv(FIELDS, long_rows(of, groups))
+    for name, text in files.items():
+        write_text(out / name, text)
+    return groups, known
+
+
+def console_tables(groups: Sequence[Group], known: Sequence[Published]) -> list[Table]:
+    """Our rows, one table per protocol, with HFL's published numbers in labelled columns beside them."""
+    by_cell = {
+        (row.model, row.task, row.split, row.metric): row.text
+        for row in reversed(known)
+        if row.group == "HFL"
+    }
+    words = settings(groups)
+    tables = []
+    for protocol in PROTOCOLS:
+        rows = [group for group in groups if group.first.protocol == protocol]
+        if not rows:
+            continue
+        warning = "" if protocol == "full" else "; not comparable with the published columns"
+        table = Table(
+            *("Task", "Score", "Model", "n", "Measured here"),
+            *(f"Published by HFL: {name}" for name in BESIDE),
+            title=f"Measured here, {protocol} protocol{warning}: max (mean) ± std over n seeds, percent",
+            title_justify="left",
+            pad_edge=False,
+        )
+        for task in get_tasks("all"):
+            mine = [group for group in rows if group.first.task == task.name]
+            names = Counter(group.name for group in mine)
+            for split, metric in columns(task, mine):
+                for group in mine:
+                    summary = group.summary(split, metric)
+                    label = group.name + (
+                        f" ({words[group.first.bench_id]})" if names[group.name] > 1 else ""
+                    )
+                    label += " (degenerate)" if degenerate(group) else ""
+                    cells = [task.title, f"{split} {LABELS.get(metric, metric)}", label]
+                    cells += [str(summary.n) if summary else "0", score(summary)]
+                    beside = [
+                        by_cell.get((m, task.title, split, LABELS.get(metric, metric)), "") for m in BESIDE
+                    ]
+                    table.add_row(*cells, *beside)
+            table.add_section()
+        tables.append(table)
+    return tables
+
+
+def run(
+    results: Path = Path("results/runs"),
+    reference: Path = Path("results/reference"),
+    out: Path = Path("results/tables"),
+) -> None:
+    """Write the results tables (Markdown, CSV, LaTeX with booktabs) and print a short one.
+
+    Args:
+        results: folder of records, as `benchmarks.run --results` writes it.
+        reference: folder with published_results.csv and sources.csv.
+        out: folder to write to.
+    """
+    groups, known = write_tables(results, reference, out)
+    console = Console()
+    for table in console_tables(groups, known):
+        console.print(table)
+    console.print(f"{sum(len(g.records) for g in groups)} records; tables are in {out}", highlight=False)
+
+
+def main() -> None:
+    """Command line."""
+    tyro.cli(run)
+
+
+if __name__ == "__main__":
+    run_cli(main)
