@@ -21,7 +21,7 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def keep_mask(shape: torch.Size, threshold: int, dtype: torch.dtype) -> torch.Tensor:
-    """CPU tensor of ``shape``: 0 with probability ``threshold/256``, else 1; follows ``torch.manual_seed``."""
+    """CPU tensor of ``shape``: 0 with probability ``threshold/256``, else 1; from the global generator."""
     count = shape.numel()
     # From the smallest integer on: plain random_() never sets the sign bit and biases every eighth byte.
     words = torch.empty((count + 7) // 8, dtype=torch.int64).random_(_INT64_MIN, None)
@@ -44,7 +44,7 @@ class _Dropped(torch.autograd.Function):
 
 
 def byte_dropout(x: torch.Tensor, p: float, training: bool) -> torch.Tensor:
-    """Dropout of ``x`` at ``round(256·p)/256``, divided by the exact kept share; PyTorch's own off the CPU."""
+    """Dropout of ``x`` at ``round(256·p)/256``, over the exact kept share; PyTorch's own off the CPU."""
     threshold = round(p * 256)
     if not training or threshold == 0:
         return x

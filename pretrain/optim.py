@@ -117,7 +117,7 @@ class Adam(torch.optim.Optimizer):
 
 @torch.no_grad()
 def clipping(parameters: Iterable[torch.nn.Parameter], max_norm: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """``(divide_by, skip)`` for :meth:`Adam.step`: clip the global norm to ``max_norm``, skip if not finite."""
+    """``(divide_by, skip)`` for :meth:`Adam.step`: clip the global norm to ``max_norm``, skip if infinite."""
     norms = torch._foreach_norm([p.grad for p in parameters if p.grad is not None])
     norm = torch.linalg.vector_norm(torch.stack(list(norms)))
     return (norm / max_norm).clamp(min=1.0), (~torch.isfinite(norm)).float()

@@ -1,0 +1,88 @@
+"""Checkpoints: whole or absent, verified before they are read."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pretrain.model import Electra
+from pretrain.optim import Adam
+from provenance import UserError, atomic_folder, verify_manifest, write_manifest
+
+STATE = "state.pt"
+STAGE = "pretrain.checkpoint"
+
+
+def checkpoints(run: Path) -> list[tuple[int, Path]]:
+    """(step, folder) of the checkpoints under a run folder, oldest first; unverified."""
+    found = []
+    for path in (run / "checkpoints").glob("step-*"):
+        if match := re.fullmatch(r"step-(\d+)", path.name):
+            found.append((int(match[1]), path))
+    return sorted(found)
+
+
+def save_checkpoint(
+    run: Path,
+    step: int,
+    model: Electra,
+    optimizer: Adam,
+    *,
+    config: Any,
+    identity: Any,
+    corpus: Path,
+    name: str,
+    facts: Any,
+) -> Path:
+    """Write ``run/checkpoints/step-<n>`` atomically.
+
+    Nothing random is stored: every draw of a step derives from (seed, step, row) or (seed, step, process).
+    """
+    path = run / "checkpoints" / f"step-{step}"
+    with atomic_folder(path) as partial:
+        torch.save(
+            {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, partial / STATE
+        )
+        write_manifest(
+            partial,
+            stage=STAGE,
+            config=config,
+            identity=identity,
+            parent=corpus,
+            name=name,
+            step=step,
+            progress=facts,
+        )
+    return path
+
+
+def prune_checkpoints(run: Path, keep: int, milestone_every: int) -> None:
+    """Delete all but the last ``keep`` checkpoints and those at multiples of ``milestone_every`` steps."""
+    for step, path in checkpoints(run)[:-keep]:
+        if step % milestone_every:
+            shutil.rmtree(path)
+
+
+def last_checkpoint(run: Path, say: Callable[[str], Any]) -> tuple[Path, dict[str, Any]] | None:
+    """The newest checkpoint that verifies, and its manifest; each torn one is named through ``say``."""
+    for _, path in reversed(checkpoints(run)):
+        try:
+            return path, verify_manifest(path, STAGE)
+        except UserError as error:
+            say(f"passed over {path.name}: {error}")
+    return None
+
+
+def load_checkpoint(path: Path, model: Electra, optimizer: Adam | None, device: torch.device) -> int:
+    """Put a checkpoint's weights (and moments) in place; returns its step."""
+    state = torch.load(path / STATE, map_location=device, weights_only=True)
+    model.load_state_dict(state["model"])
+    model.tie()
+    if optimizer is not None:
+        optimizer.load_state_dict(state["optimizer"])
+    return int(state["step"])

@@ -1,0 +1,179 @@
+"""Sizes and recipes.
+
+A new size is one entry in :data:`SIZES` and one in :data:`PRESETS`. What changes the numbers is in
+:class:`PretrainConfig` and hashed to the config id; what does not is in :class:`Runtime`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from provenance import UserError, plain
+
+VOCAB_SIZE = 21128
+
+
+@dataclass(frozen=True)
+class Size:
+    """Shape of the two networks; the generator keeps all layers and scales the width (case 43)."""
+
+    layers: int
+    hidden: int
+    heads: int
+    embedding: int
+    generator_fraction: float = 0.25
+    """Width of the generator as a share of the discriminator's."""
+    vocab_size: int = VOCAB_SIZE
+    max_positions: int = 512
+    dropout: float = 0.1
+    """Dropout rate of hidden states and of attention probabilities."""
+
+    def __post_init__(self) -> None:
+        if self.hidden % self.heads:
+            raise UserError(f"hidden {self.hidden} does not divide into {self.heads} heads")
+
+
+@dataclass(frozen=True)
+class PretrainConfig:
+    """Everything that changes the weights a run ends with."""
+
+    shape: Size
+    steps: int
+    """Optimiser steps of the whole schedule."""
+    learning_rate: float
+    """Peak learning rate."""
+    batch_size: int
+    """Rows in one step over all processes and micro-batches."""
+    length: int = 512
+    """Tokens in a row; the corpus must hold rows of this length."""
+    warmup: int = 10_000
+    """Steps the learning rate rises for."""
+    objective: str = "rtd"
+    """Training objective: an entry of pretrain.objectives.OBJECTIVES."""
+    masking: Literal["token", "word"] = "token"
+    """What is masked as one unit."""
+    mask_fraction: float = 0.15
+    """Share of a row's tokens that is chosen."""
+    discriminator_weight: float = 50.0
+    weight_decay: float = 0.01
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-6
+    clip: float = 1.0
+    """Global gradient norm."""
+    dtype: Literal["auto", "fp32", "bf16"] = "auto"
+    """Arithmetic of matrix products; auto is bf16 where the machine is fast at it. Weights are fp32."""
+    cheap_dropout: bool = True
+    """On CPUs, dropout masks from random bytes (rate in 256ths) in place of PyTorch's."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "length"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.warmup < 0 or self.learning_rate <= 0:
+            raise UserError("warmup must not be negative and learning_rate must be above 0")
+        if self.length > self.shape.max_positions:
+            raise UserError(
+                f"length {self.length} is above the model's {self.shape.max_positions} positions; lower it"
+            )
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """How a run is carried out: recorded, never hashed."""
+
+    micro_batch: int | None = None
+    """Rows in one forward pass of one process; default: as many as make 16,384 tokens."""
+    threads: int | None = None
+    """CPU threads of each process; default: PyTorch's choice."""
+    log_every: int = 20
+    """Steps between two lines of log.jsonl."""
+    eval_every: int | None = None
+    """Steps between two held-out evaluations; default: a twentieth of the run."""
+    eval_rows: int = 256
+    """Held-out rows an evaluation reads."""
+    save_every: int | None = None
+    """Steps between two checkpoints, of which the last two stay; default: a twentieth of the run."""
+    milestone_every: int | None = None
+    """Checkpoints at multiples of this many steps stay for good; default: a quarter of the run."""
+    tensorboard: bool = True
+    """Write TensorBoard curves under OUT/tensorboard."""
+    name: str | None = None
+    """Name of the exported model; default zh-electra-SIZE."""
+
+
+SIZES: dict[str, Size] = {
+    "tiny": Size(layers=4, hidden=128, heads=2, embedding=128, generator_fraction=0.5),
+    "mini": Size(layers=4, hidden=256, heads=4, embedding=128, generator_fraction=0.5),
+    "small": Size(layers=12, hidden=256, heads=4, embedding=128),
+    "small-ex": Size(layers=24, hidden=256, heads=4, embedding=256),
+    "base": Size(layers=12, hidden=768, heads=12, embedding=768),
+    "large": Size(layers=24, hidden=1024, heads=16, embedding=1024),
+}
+
+PRESETS: dict[str, PretrainConfig] = {
+    # Ours for CPUs: many small steps of 2,048 tokens.
+    "tiny": PretrainConfig(
+        SIZES["tiny"], steps=400, learning_rate=1e-3, batch_size=16, length=128, warmup=50
+    ),
+    "mini": PretrainConfig(
+        SIZES["mini"], steps=40_000, learning_rate=7e-4, batch_size=16, length=128, warmup=1000
+    ),
+    # As HFL trained theirs (github.com/ymcui/Chinese-ELECTRA).
+    "small": PretrainConfig(SIZES["small"], steps=1_000_000, learning_rate=5e-4, batch_size=1024),
+    "small-ex": PretrainConfig(SIZES["small-ex"], steps=2_000_000, learning_rate=5e-4, batch_size=384),
+    "base": PretrainConfig(SIZES["base"], steps=1_000_000, learning_rate=2e-4, batch_size=256),
+    "large": PretrainConfig(SIZES["large"], steps=2_000_000, learning_rate=1e-4, batch_size=96),
+}
+
+
+def config_from(mapping: Mapping[str, Any]) -> PretrainConfig:
+    """The configuration stored under ``config`` in a manifest.
+
+    Raises:
+        UserError: an entry is missing or unknown.
+    """
+    try:
+        values = dict(mapping)
+        return PretrainConfig(**{**values, "shape": Size(**values["shape"]), "betas": tuple(values["betas"])})
+    except (KeyError, TypeError) as error:
+        raise UserError(f"this is not a pretraining configuration of this version ({error})") from None
+
+
+def differences(old: Any, new: Any, prefix: str = "") -> list[str]:
+    """Settings that differ, one line each: ``name: old -> new``."""
+    old, new = plain(old), plain(new)
+    lines: list[str] = []
+    for key in sorted({*old, *new}):
+        a, b = old.get(key), new.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            lines += differences(a, b, f"{prefix}{key}.")
+        elif a != b:
+            lines.append(f"{prefix}{key}: {a} -> {b}")
+    return lines
+
+
+def micro_batch(config: PretrainConfig, runtime: Runtime, processes: int) -> int:
+    """Rows of one forward pass; divides the global batch exactly.
+
+    Raises:
+        UserError: ``batch_size`` does not divide into processes and micro-batches.
+    """
+    local, rest = divmod(config.batch_size, processes)
+    if rest:
+        raise UserError(f"batch_size {config.batch_size} does not divide by {processes} processes")
+    if runtime.micro_batch is None:
+        limit = max(1, 16_384 // config.length)
+        return max(n for n in range(1, min(limit, local) + 1) if local % n == 0)
+    if runtime.micro_batch < 1 or local % runtime.micro_batch:
+        raise UserError(
+            f"the {local} rows of one process do not divide into micro-batches of {runtime.micro_batch}"
+        )
+    return runtime.micro_batch
+
+
+def every(value: int | None, steps: int, parts: int) -> int:
+    """``value``, or the run divided into ``parts``."""
+    return max(1, steps // parts) if value is None else max(1, value)

@@ -1,0 +1,87 @@
+"""Generator and discriminator as one module, on transformers' Electra parts."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
+
+from pretrain.config import Size
+from pretrain.dropout import use_cheap_dropout
+
+
+def discriminator_config(size: Size) -> ElectraConfig:
+    """The discriminator's transformers configuration."""
+    return ElectraConfig(
+        vocab_size=size.vocab_size,
+        embedding_size=size.embedding,
+        hidden_size=size.hidden,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        intermediate_size=4 * size.hidden,
+        max_position_embeddings=size.max_positions,
+        hidden_dropout_prob=size.dropout,
+        attention_probs_dropout_prob=size.dropout,
+    )
+
+
+def generator_config(size: Size) -> ElectraConfig:
+    """The generator's: all layers, width scaled, heads of 64 (google-research/electra)."""
+    config = discriminator_config(size)
+    config.hidden_size = round(size.hidden * size.generator_fraction)
+    config.num_attention_heads = max(1, config.hidden_size // 64)
+    config.intermediate_size = 4 * config.hidden_size
+    return config
+
+
+class Electra(nn.Module):
+    """Both networks; embeddings with their LayerNorm are one module, the MLM output uses the word table.
+
+    Args:
+        size: shape of the networks.
+        cheap_dropout: see :func:`pretrain.dropout.use_cheap_dropout`.
+    """
+
+    def __init__(self, size: Size, cheap_dropout: bool = False) -> None:
+        super().__init__()
+        self.discriminator = ElectraForPreTraining(discriminator_config(size))
+        self.generator = ElectraForMaskedLM(generator_config(size))
+        self.tie()
+        if cheap_dropout:
+            use_cheap_dropout(self)
+            self.tie()
+
+    def tie(self) -> None:
+        """Share what is shared; again after anything that may have copied parameters."""
+        self.generator.electra.embeddings = self.discriminator.electra.embeddings
+        self.generator.generator_lm_head.weight = self.discriminator.electra.embeddings.word_embeddings.weight
+
+    def generator_logits(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        token_type_ids: torch.Tensor,
+        positions: torch.Tensor,
+    ) -> torch.Tensor:
+        """Vocabulary logits at the chosen positions only.
+
+        Args:
+            input_ids, attention_mask, token_type_ids: (rows, tokens); no mask means no padding.
+            positions: (chosen,) indices into the flattened rows.
+
+        Returns:
+            (chosen, vocabulary) logits: the full table would be rows · tokens high.
+        """
+        hidden = self.generator.electra(
+            input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
+        ).last_hidden_state
+        chosen = hidden.flatten(0, 1)[positions]
+        return self.generator.generator_lm_head(self.generator.generator_predictions(chosen))
+
+    def discriminator_logits(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None, token_type_ids: torch.Tensor
+    ) -> torch.Tensor:
+        """(rows, tokens) logits; above 0 means replaced."""
+        return self.discriminator(
+            input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
+        ).logits

@@ -1,0 +1,119 @@
+"""What a run shows and logs: console, log.jsonl, TensorBoard."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from provenance import write_text
+
+LOG = "log.jsonl"
+LINE_SECONDS = 30  # where there is no terminal, a line at most this often
+
+
+def duration(seconds: float) -> str:
+    """``seconds`` for a person: ``45 s``, ``12 min``, ``3 h 05 min``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+class Report:
+    """Writes entries to ``out/log.jsonl`` and TensorBoard and shows where a run stands; ``quiet`` does nothing."""
+
+    def __init__(self, out: Path, steps: int, quiet: bool = False) -> None:
+        self.out, self.steps, self.quiet = out, steps, quiet
+        self.console = Console(quiet=quiet, highlight=False)
+        self.progress = Progress(
+            TextColumn("step"),
+            MofNCompleteColumn(),
+            BarColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeRemainingColumn(),
+            console=self.console,
+            disable=quiet or not self.console.is_terminal,
+        )
+        self.writer: Any = None
+        self.task: Any = None
+        self.first = 0
+        self.began = self.shown = time.monotonic()
+
+    def __enter__(self) -> Report:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.task is not None:
+            self.progress.stop()
+        if self.writer is not None:
+            self.writer.close()
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        self.console.print(text, soft_wrap=True, markup=False)
+
+    def start(self, step: int, tensorboard: bool) -> None:
+        """Begin at ``step``: log lines after it, from before an interruption, are dropped."""
+        if self.quiet:
+            return
+        log = self.out / LOG
+        lines = log.read_text(encoding="utf-8").split("\n") if log.exists() else []
+        kept = []
+        for line in lines:
+            try:
+                if json.loads(line)["step"] <= step:
+                    kept.append(line + "\n")
+            except (ValueError, KeyError):
+                continue  # the last line of a killed run may be half a line
+        write_text(log, "".join(kept))
+        if tensorboard:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.writer = SummaryWriter(str(self.out / "tensorboard"), purge_step=step + 1)
+        self.first = step
+        self.began = self.shown = time.monotonic()
+        self.progress.start()
+        self.task = self.progress.add_task("", total=self.steps, completed=step, state="")
+
+    def advance(self, step: int) -> None:
+        """One more step is done."""
+        if self.task is not None:
+            self.progress.update(self.task, completed=step)
+
+    def log(self, entry: dict[str, Any]) -> None:
+        """Append ``entry`` to the log and the curves, and show it."""
+        if self.quiet:
+            return
+        with open(self.out / LOG, "a", encoding="utf-8", newline="\n") as file:
+            file.write(json.dumps(entry) + "\n")
+        if self.writer is not None:
+            for name, value in entry.items():
+                if name != "step":
+                    self.writer.add_scalar(name, value, entry["step"])
+        step, now = entry["step"], time.monotonic()
+        left = (now - self.began) / max(1, step - self.first) * (self.steps - step)
+        state = (
+            f"loss {entry['loss']:.2f} = {entry['generator_loss']:.3f} + {entry['discriminator_loss']:.4f} x weight "
+            f"(entropy of the fake rate {entry['fake_entropy']:.4f}), {entry['tokens_per_second']:,.0f} tokens/s"
+        )
+        if self.task is not None:
+            self.progress.update(self.task, state=state)
+        if "heldout_auc" in entry:
+            self.say(
+                f"step {step:,} held-out: loss {entry['heldout_loss']:.2f}, discriminator "
+                f"{entry['heldout_discriminator_loss']:.4f} (entropy {entry['heldout_fake_entropy']:.4f}), "
+                f"AUC {entry['heldout_auc']:.1f} %, generator accuracy {entry['heldout_generator_accuracy']:.1f} %"
+            )
+        if step - self.first == 10:
+            self.say(f"at the pace of the first 10 steps the rest takes {duration(left)}")
+        elif not self.console.is_terminal and (now - self.shown > LINE_SECONDS or step == self.steps):
+            self.shown = now
+            self.say(f"step {step:,}/{self.steps:,}  {state}, {duration(left)} left")
