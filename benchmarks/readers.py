@@ -191,7 +191,8 @@ def read_table(task: Task, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     Raises:
         UserError: a row has another number of columns.
     """
-    lines = decode(path).split("\n")
+    text = decode(path).rstrip("\r\n")
+    lines = text.split("\n") if text else [""]
     names = [task.column_names.get(name, name) for name in lines[0].rstrip("\r").split("\t")]
     header = "label" in names and "text_a" in names
     if not header:
@@ -202,7 +203,7 @@ def read_table(task: Task, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         )
     for number, line in enumerate(lines, start=1):
         line = line.removesuffix("\r")
-        if (header and number == 1) or (not line and number == len(lines)):
+        if not text or (header and number == 1):
             continue
         fields = line.split("\t")
         if len(fields) != len(names):

@@ -1,0 +1,260 @@
+"""Readers of the published formats, and the two protocols."""
+
+import hashlib
+import json
+from collections import Counter
+
+import pytest
+
+from benchmarks.readers import answer_start, join_chinese, load, read_file, read_table
+from benchmarks.task import TASKS, get_task
+from provenance import UserError
+
+
+def table(folder, text, name="dev.tsv"):
+    path = folder / name
+    path.write_bytes(text.encode("utf-8"))
+    return path
+
+
+def spans(folder, data, name="dev.json"):
+    path = folder / name
+    path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def article(context, *questions):
+    qas = [
+        {"id": key, "question": "问？", "answers": [{"text": t, "answer_start": s} for t, s in answers]}
+        for key, answers in questions
+    ]
+    return {"title": "", "paragraphs": [{"id": "p", "context": context, "qas": qas}]}
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def test_quotes_are_text(tmp_path):
+    """Case 68: the default csv quoting gives two rows."""
+    path = table(tmp_path, 'label\ttext_a\n1\t"很好\n0\t一般\n1\t很"棒"\n0\t差"\n')
+    rows = read_file(get_task("chnsenticorp"), path)
+    assert [(row.label, row.text_a) for row in rows] == [(1, '"很好'), (0, "一般"), (1, '很"棒"'), (0, '差"')]
+    assert [row.id for row in rows] == ["dev-0", "dev-1", "dev-2", "dev-3"]
+
+
+def test_a_table_without_header_keeps_its_first_row(tmp_path):
+    """Case 71."""
+    rows = read_file(get_task("lcqmc"), table(tmp_path, "甲\t乙\t1\n丙\t丁\t0\n"))
+    assert [(row.text_a, row.text_b, row.label) for row in rows] == [("甲", "乙", 1), ("丙", "丁", 0)]
+
+
+def test_a_byte_order_mark_does_not_hide_the_header(tmp_path):
+    """Case 71."""
+    rows = read_file(get_task("bq"), table(tmp_path, "\ufefftext_a\ttext_b\tlabel\r\n甲\t乙\t1\r\n"))
+    assert [(row.text_a, row.text_b, row.label) for row in rows] == [("甲", "乙", 1)]
+
+
+def test_a_wrong_column_count_names_file_and_line(tmp_path):
+    """Case 71."""
+    path = table(tmp_path, "甲\t乙\t1\n甲\t乙\n")
+    with pytest.raises(UserError, match=r"dev\.tsv:2 has 2 column"):
+        read_file(get_task("lcqmc"), path)
+    with pytest.raises(UserError, match=r"dev\.tsv:1 has 2 column"):
+        read_file(get_task("lcqmc"), table(tmp_path, "甲\t乙\n"))
+
+
+def test_only_tabs_and_newlines_separate(tmp_path):
+    """Cases 15 and 71: U+3000, U+2028 and U+0085 are text."""
+    text = "甲\u3000乙\u2028丙\u0085丁"
+    rows = read_file(get_task("chnsenticorp"), table(tmp_path, f"1\t{text}\n"))
+    assert [row.text_a for row in rows] == [text]
+
+
+def test_an_unknown_label_and_wrong_bytes_name_the_line(tmp_path):
+    """Case 71: rows are never dropped in silence."""
+    with pytest.raises(UserError, match=r"dev\.tsv:2 has the label '3'"):
+        read_file(get_task("bq"), table(tmp_path, "甲\t乙\t1\n甲\t乙\t3\n"))
+    path = tmp_path / "test.tsv"
+    path.write_bytes("1\t甲\n1\t".encode() + "乙".encode("gbk") + b"\n")
+    with pytest.raises(UserError, match=r"test\.tsv:2 is not UTF-8"):
+        read_file(get_task("chnsenticorp"), path)
+    with pytest.raises(UserError, match="no column text_b"):
+        list(read_table(get_task("bq"), table(tmp_path, "text_a\tlabel\n甲\t1\n")))
+
+
+def test_an_empty_text_is_dropped_from_train_only_and_counted(tmp_path):
+    path = table(tmp_path, "1\t\n0\t差\n")
+    counts = Counter()
+    rows = read_file(get_task("chnsenticorp"), path, counts, "train", training=True)
+    assert [row.id for row in rows] == ["train-1"]
+    assert counts == {"dropped: empty text": 1}
+    assert len(read_file(get_task("chnsenticorp"), path)) == 2
+
+
+def test_xnli_of_fifteen_languages(tmp_path):
+    """Case 70: only the Chinese rows; both spellings of the label; other columns do not matter."""
+    header = "language\tgold_label\tsentence1_parse\tsentence1\tsentence2\n"
+    rows = "ar\tneutral\t-\tx\ty\nzh\tcontradiction\t-\t他说\t她说\nzh\tneutral\t-\t甲\t乙\n"
+    counts = Counter()
+    found = read_file(get_task("xnli"), table(tmp_path, header + rows), counts)
+    assert [(row.id, row.text_a, row.label) for row in found] == [("dev-0", "他说", 0), ("dev-1", "甲", 2)]
+    assert counts == {"other languages": 1}
+    train = table(tmp_path, "premise\thypo\tlabel\n他 说 2019 年\t是 的\tcontradictory\n", "train.tsv")
+    (row,) = read_file(get_task("xnli"), train)
+    assert (row.text_a, row.text_b, row.label) == ("他说2019年", "是的", 0)
+
+
+def test_spaces_go_only_beside_chinese():
+    """Case 70."""
+    assert join_chinese("他 说 2019 年") == "他说2019年"
+    assert join_chinese("好 ， 走 吧 。") == "好，走吧。"
+    assert join_chinese("GPT 3") == "GPT 3"
+    assert join_chinese("用 GPT 3 写") == "用GPT 3写"
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+
+def test_answer_start_in_utf16_units():
+    """Case 62."""
+    assert answer_start("𠮷田說好", "說", 3) == 2
+    assert answer_start("周五去，周五回", "周五", 4) == 4  # case 61: not the first occurrence
+    assert answer_start("甲乙丙", "丙", -1) is None
+    assert answer_start("甲乙丙", "丙", 0) is None
+    assert answer_start("甲乙丙", "丙", 99) is None
+
+
+def test_dirty_gold_is_kept_for_scoring(tmp_path):
+    """Case 63."""
+    data = {"data": [article("甲（）乙丙", ("q1", [("乙", 3), ("39764.0", -1)]), ("q2", [("39764.0", -1)]))]}
+    counts = Counter()
+    first, second = read_file(get_task("cmrc2018"), spans(tmp_path, data), counts)
+    assert (first.answers, first.start) == (("乙", "39764.0"), 3)
+    assert (second.answers, second.start) == (("39764.0",), None)
+    assert +counts == {"unalignable answer": 1}
+
+
+@pytest.mark.parametrize("context", ["甲（）乙丙", "\uf900甲\u3000\u200b ", "Ａ甲\n\r\n乙"])
+def test_contexts_stay_as_they_are(tmp_path, context):
+    """Cases 10 and 14: no rule of the corpus touches a context."""
+    (row,) = read_file(
+        get_task("cmrc2018"), spans(tmp_path, {"data": [article(context, ("q", [("甲", 0)]))]})
+    )
+    assert row.context == context
+
+
+def test_cmrc_flavours_give_the_same_examples(tmp_path):
+    """Paragraphs at the top of `data`, and the flat file of CMRC 2018's own."""
+    nested = article("他周五去", ("q", [("周五", 1)]))
+    qas = [{"query_id": "q", "query_text": "问？", "answers": ["周五"]}]
+    flat = [{"context_id": "p", "context_text": "他周五去", "qas": qas}]
+    found = [
+        read_file(get_task("cmrc2018"), spans(tmp_path, data))
+        for data in ({"data": [nested]}, {"data": nested["paragraphs"]}, flat)
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+def test_bad_question_files_are_one_sentence(tmp_path):
+    task = get_task("drcd")
+    with pytest.raises(UserError, match="no list `data`"):
+        read_file(task, spans(tmp_path, {"version": "1"}))
+    with pytest.raises(UserError, match="entry 1 of `data`"):
+        read_file(task, spans(tmp_path, {"data": [article("甲", ("q", [("甲", 0)])), {"paragraphs": [{}]}]}))
+    with pytest.raises(UserError, match="id q twice"):
+        read_file(task, spans(tmp_path, {"data": [article("甲", ("q", [("甲", 0)]), ("q", [("甲", 0)]))]}))
+    path = tmp_path / "bad.json"
+    path.write_text('{"data": [\n1,\n]}', encoding="utf-8")  # the trailing comma of case 59
+    with pytest.raises(UserError, match=r"bad\.json:3 is not JSON"):
+        read_file(task, path)
+
+
+# --- protocols ------------------------------------------------------------------------------------
+
+
+def write_pairs(folder, name, count):
+    folder.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{name}甲{i}\t乙{i}\t{i % 2}\n" for i in range(count))
+    return table(folder, text, f"{name}.tsv")
+
+
+def test_reduced_protocol_splits_dev_by_content(tmp_path):
+    """The last 8 hex digits of sha256(text_a TAB text_b), as a number, below a tenth of their range: dev."""
+    for name in ("dev", "test"):
+        write_pairs(tmp_path / "bq", name, 300)
+    data = load(get_task("bq"), tmp_path)
+
+    def is_dev(i):
+        digest = hashlib.sha256(f"dev甲{i}\t乙{i}".encode()).hexdigest()
+        return int(digest[-8:], 16) / 16**8 < 0.1
+
+    assert [row.id for row in data.splits["dev"]] == [f"dev-{i}" for i in range(300) if is_dev(i)]
+    assert [row.id for row in data.splits["train"]] == [f"dev-{i}" for i in range(300) if not is_dev(i)]
+    assert len(data.splits["test"]) == 300
+    assert list(data.splits) == ["train", "dev", "test"]
+    assert data.protocol == "reduced"
+    assert data.protocol_note == "train: 90 % of dev; other files than the published ones: dev, test"
+    assert data.sha256["train"] == data.sha256["dev"]
+
+
+def test_reduced_protocol_keeps_a_paragraph_on_one_side(tmp_path):
+    (tmp_path / "drcd").mkdir()
+    articles = [article(f"甲{i}", (f"{i}a", [("甲", 0)]), (f"{i}b", [("甲", 0)])) for i in range(60)]
+    spans(tmp_path / "drcd", {"data": articles})
+    spans(tmp_path / "drcd", {"data": articles}, "test.json")
+    data = load(get_task("drcd"), tmp_path)
+    sides = {name: {row.context for row in data.splits[name]} for name in ("train", "dev")}
+    assert sides["dev"] == {
+        f"甲{i}"
+        for i in range(60)
+        if int(hashlib.sha256(f"甲{i}".encode()).hexdigest()[-8:], 16) < 0.1 * 2**32
+    }
+    assert not sides["train"] & sides["dev"]
+
+
+def test_other_files_and_a_limit_are_noted(tmp_path):
+    for name in ("train", "dev", "test"):
+        write_pairs(tmp_path / "bq", name, 20)
+    assert load(get_task("bq"), tmp_path).protocol_note == (
+        "other files than the published ones: train, dev, test"
+    )
+    data = load(get_task("bq"), tmp_path, limit=5)
+    assert data.protocol_note.endswith("; train: first 5 rows")
+    assert [row.id for row in data.splits["train"]] == [f"train-{i}" for i in range(5)]
+
+
+def test_missing_files_say_what_to_do(tmp_path):
+    with pytest.raises(UserError, match=r"train\.tsv, dev\.tsv, test\.tsv.*benchmarks\.fetch lcqmc.*apply"):
+        load(get_task("lcqmc"), tmp_path)
+    write_pairs(tmp_path / "lcqmc", "train", 5)
+    with pytest.raises(UserError, match=r"needs dev\.tsv, test\.tsv"):
+        load(get_task("lcqmc"), tmp_path)
+
+
+REAL = {
+    "cmrc2018": ({"train": 10142, "dev": 3219}, "full"),
+    "drcd": ({"train": 3220, "dev": 304, "test": 3493}, "train: 90 % of dev"),
+    "xnli": ({"train": 9751, "dev": 2490, "test": 5010}, "train: train_standin"),
+    "chnsenticorp": ({"train": 9600, "dev": 1200, "test": 1200}, "full"),
+    "lcqmc": ({"train": 7917, "dev": 885, "test": 12500}, "train: 90 % of dev"),
+    "bq": ({"train": 8971, "dev": 1029, "test": 10000}, "train: 90 % of dev"),
+}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", list(TASKS))
+def test_real_files(real_data, name):
+    data = load(get_task(name), real_data / "tasks")
+    sizes, note = REAL[name]
+    assert {split: len(rows) for split, rows in data.splits.items()} == sizes
+    assert (data.protocol_note or data.protocol) == note
+
+
+@pytest.mark.real
+def test_real_utf16_answers_are_all_repaired(real_data):
+    """Case 62: 21 in train, 3 in dev (the 5 others stand in the trial file, which is not at hand)."""
+    data = load(get_task("cmrc2018"), real_data / "tasks")
+    assert data.counts == {
+        split: {"answer_start in UTF-16 units": n} for split, n in (("train", 21), ("dev", 3))
+    }
+    assert all(row.start is not None for rows in data.splits.values() for row in rows)

@@ -1,0 +1,54 @@
+"""The scoring program."""
+
+import json
+
+import pytest
+
+from benchmarks.score import score, score_file
+from benchmarks.task import get_task
+from provenance import UserError
+
+
+@pytest.fixture
+def spans(tmp_path):
+    qas = [
+        {"id": "1", "question": "?", "answers": [{"text": "甲乙丙丁", "answer_start": 0}]},
+        {"id": "2", "question": "?", "answers": [{"text": "丁", "answer_start": 3}]},
+    ]
+    path = tmp_path / "dev.json"
+    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "甲乙丙丁", "qas": qas}]}]}), "utf-8")
+    return path
+
+
+def write(path, content):
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_prints_one_json_line(spans, tmp_path, capsys):
+    """The contract: exact_match, f1, total and unanswered; case 75's metric is an option."""
+    predictions = write(tmp_path / "p.json", {"1": "甲丙丁乙"})
+    score("cmrc2018", spans, predictions)
+    line = capsys.readouterr().out
+    assert json.loads(line) == {"exact_match": 0.0, "f1": 25.0, "total": 2, "unanswered": 1}
+    assert line.count("\n") == 1
+    assert score_file(get_task("drcd"), spans, predictions, "drcd")["f1"] == 50.0
+
+
+def test_labels_by_name_or_number_and_our_own_files(tmp_path):
+    gold = write(tmp_path / "test.tsv", "甲\t乙\tneutral\n甲\t丙\tcontradiction\n甲\t丁\tentailment\n")
+    given = write(tmp_path / "p.json", {"test-0": "neutral", "test-1": "contradictory", "test-2": 0})
+    task = get_task("xnli")
+    assert score_file(task, gold, given) == {"accuracy": pytest.approx(200 / 3), "total": 3, "unanswered": 0}
+    lines = write(tmp_path / "p.jsonl", '{"id": "test-0", "prediction": 2}\n')
+    assert score_file(task, gold, lines)["unanswered"] == 2
+
+
+def test_mistakes_are_one_sentence(spans, tmp_path):
+    task = get_task("cmrc2018")
+    for content, message in (("{", "not JSON"), ([1], "not a JSON object"), ({"x": "甲"}, "no id of")):
+        with pytest.raises(UserError, match=message):
+            score_file(task, spans, write(tmp_path / "p.json", content))
+    gold = write(tmp_path / "dev.tsv", "甲\t乙\t1\n")
+    with pytest.raises(UserError, match="dev-0 has the label 'yes'"):
+        score_file(get_task("bq"), gold, write(tmp_path / "p.json", {"dev-0": "yes"}))
