@@ -245,8 +245,10 @@ _BOILERPLATE = re.compile(
     | (?:未经|未經).{0,12}(?:不得|禁止|严禁|嚴禁|请勿|請勿).{0,12}(?:转载|轉載|复制|複製)
     | (?:转载|轉載|引用)(?:请|請|须|須|时请|時請).{0,6}(?:注明|註明|保留|联系|聯繫)
     | ^\s*(?:分享|分享到|转发|轉發|收藏|点赞|點讚|举报|舉報|打印|列印|关闭窗口|返回顶部|回到頂端|回顶部|返回首页
-        |回首頁|上一[篇页頁章]|下一[篇页頁章]|首页|首頁|登录|登錄|登入|注册|註冊|阅读原文|閱讀原文|阅读全文|查看更多|更多|展开全文
-        |点击进入|加载中|相关阅读|相关文章|相關文章|相关新闻|相關新聞|热门推荐|熱門推薦|猜你喜欢|广告|廣告|网友评论|发表评论)
+        |回首頁|上一[篇页頁章]|下一[篇页頁章]|首页|首頁|登录|登錄|登入|注册|註冊|阅读原文|閱讀原文|阅读全文
+        |查看更多|更多|展开全文|点击进入|加载中|相关阅读|相关文章|相關文章|相关新闻|相關新聞
+        |热门推荐|熱門推薦|猜你喜欢|广告|廣告
+        |网友评论|发表评论)
         (?:\s*[:：].{0,40})?\s*[>»›…]*$(?<![。！？])
     | ^.{0,30}(?:扫码|扫描|掃描|長按|长按).{0,10}(?:二维码|二維碼|关注|關注)
     | ^.{0,15}(?:关注|關注|微信搜索|添加).{0,12}(?:公众号|公眾號|微信号).{0,20}$
@@ -367,15 +369,20 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter)
     samples: list[tuple[str, str, str]] = field(default_factory=list)
     samples_per_rule: int = 100
+    _sampled: Counter[str] = field(default_factory=Counter)
 
     def record(self, rule: Rule, before: str, after: str | None, *, unit: str, key: str) -> None:
         name = rule.__name__
         self.counts[f"{name}.{'changed' if after is not None else unit}"] += 1
         self.counts[f"{name}.characters"] += len(before) - len(after or "")
         if after is None:
-            self.counts[f"{name}.sampled"] += 1
-            if self.counts[f"{name}.sampled"] <= self.samples_per_rule:
-                self.samples.append((name, key, before))
+            self.sample(name, key, before)
+
+    def sample(self, name: str, key: str, text: str) -> None:
+        """Keep ``text`` as an example unless ``samples_per_rule`` of this rule are kept already."""
+        self._sampled[name] += 1
+        if self._sampled[name] <= self.samples_per_rule:
+            self.samples.append((name, key, text))
 
 
 def clean(text: str, config: CorpusConfig, tally: Tally | None = None, key: str = "") -> str | None:
