@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
+import transformers
 from torch.nn import functional
 
 from finetune.examples import TextExample
@@ -39,6 +40,22 @@ def encode(
         a = np.array(one.ids[:kept_a], dtype=np.int64)
         rows.append(encoder.join(a, None if two is None else np.array(two.ids[:kept_b], dtype=np.int64)))
     return rows
+
+
+def first_token_only(network: transformers.PreTrainedModel) -> None:
+    """Let the last layer of an Electra or Bert encoder finish the first token alone; others stay as they are.
+
+    The head reads no other token, so the result is the same, and the last layer costs a quarter (a fifth of
+    a step of a model of four layers).
+    """
+    if network.config.model_type in ("electra", "bert"):
+        layers = cast(
+            torch.nn.ModuleList, network.get_submodule(f"{network.base_model_prefix}.encoder.layer")
+        )
+        # its arguments are the attended and the incoming states, both (rows, tokens, hidden)
+        layers[-1].get_submodule("attention.output").register_forward_pre_hook(
+            lambda _, states: tuple(state[:, :1] for state in states)
+        )
 
 
 def loss(output: Any, labels: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

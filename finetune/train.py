@@ -230,6 +230,8 @@ def finetune(
     device = torch.device(runtime.device) if runtime.device else pick_device()
     if device.type == "cpu":
         use_cheap_dropout(network)
+    if kind == "text":
+        classify.first_token_only(network)
     torch.nn.Module.to(network, device)
 
     batch = config.batch_size
