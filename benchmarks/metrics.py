@@ -9,9 +9,8 @@ import re
 import string
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-
-from nltk.tokenize import NLTKWordTokenizer
+from functools import cache, lru_cache
+from typing import Any
 
 # The marks the official scorer deletes. ASCII brackets, commas and full stops, ‘, … and spaces are not
 # among them, which is why `甲(乙)` and `甲乙` differ.
@@ -20,11 +19,24 @@ _HAN = re.compile("[\u4e00-\u9fa5]")
 # DRCD: SQuAD's ASCII punctuation and eight full-width marks (case 75).
 _DRCD_MARKS = frozenset(string.punctuation) | frozenset("《》？，。、；：")
 
-# The tokenizer behind nltk's word_tokenize; the sentence splitter in front of it needs a download and changes
-# nothing unless one run between Chinese characters holds several sentences (case 74).
-_words = lru_cache(maxsize=65536)(NLTKWordTokenizer().tokenize)
-
 SpanMetric = Callable[[Sequence[str], str], tuple[float, float]]
+
+
+@cache
+def _tokenizer() -> Any:
+    """The tokenizer behind nltk's ``word_tokenize``, without the sentence splitter in front of it.
+
+    The splitter needs a download, and changes nothing unless one run between Chinese characters holds several
+    sentences (case 74). Imported on first use: nltk takes a second, and most tasks never ask for it.
+    """
+    from nltk.tokenize import NLTKWordTokenizer
+
+    return NLTKWordTokenizer()
+
+
+@lru_cache(maxsize=65536)
+def _words(text: str) -> list[str]:
+    return _tokenizer().tokenize(text)
 
 
 def cmrc_tokens(text: str) -> list[str]:

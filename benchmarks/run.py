@@ -45,8 +45,8 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         else:
             chosen = []
             for part in filter(None, text.split(",")):
-                first, _, last = part.partition("-")
-                chosen += range(int(first), int(last or first) + 1)
+                first, dash, last = part.partition("-")
+                chosen += range(int(first), int(last if dash else first) + 1)
     except ValueError:
         chosen = []
     if not chosen:

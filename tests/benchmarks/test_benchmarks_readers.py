@@ -258,3 +258,12 @@ def test_real_utf16_answers_are_all_repaired(real_data):
         split: {"answer_start in UTF-16 units": n} for split, n in (("train", 21), ("dev", 3))
     }
     assert all(row.start is not None for rows in data.splits.values() for row in rows)
+
+
+def test_segmented_and_plain_texts_give_identical_ids(vocab_path):
+    """Case 70."""
+    from corpus.vocab import tokenizer
+
+    ids = tokenizer(vocab_path)
+    assert ids(join_chinese("他 说 2019 年")).input_ids == ids("他说2019年").input_ids
+    assert ids(join_chinese("GPT 3")).input_ids != ids("GPT3").input_ids

@@ -1,0 +1,216 @@
+"""The runner: seeds, settings, and whole runs of a tiny random model on one task of each kind."""
+
+import dataclasses
+import json
+
+import pytest
+import tyro
+from rich.console import Console
+
+from benchmarks.jobs import run_jobs
+from benchmarks.readers import load
+from benchmarks.record import find_records, record_path
+from benchmarks.run import parse_seeds, run, spread
+from benchmarks.settings import converted_corpus, resolve
+from benchmarks.task import get_task
+from benchmarks.trial import Trial, identify, run_trial
+from finetune.models import model_facts
+from provenance import UserError, hold, sha256_file
+
+COLOURS = "红黄蓝白黑青紫灰"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A few rows of one task of each kind."""
+    root = tmp_path_factory.mktemp("data")
+    for name in ("lcqmc", "chnsenticorp", "cmrc2018"):
+        (root / name).mkdir()
+    for split, count in (("train", 8), ("dev", 4), ("test", 4)):
+        pairs = [f"{COLOURS[i]}花好看吗{split}\t{COLOURS[i]}花美吗\t{i % 2}\n" for i in range(count)]
+        (root / "lcqmc" / f"{split}.tsv").write_text("".join(pairs), "utf-8")
+        texts = [f"{i % 2}\t{COLOURS[i]}房间\n" for i in range(count)]
+        (root / "chnsenticorp" / f"{split}.tsv").write_text("label\ttext_a\n" + "".join(texts), "utf-8")
+        qas = [
+            {"id": f"{split}-{i}", "question": "什么颜色？", "answers": [{"text": c, "answer_start": 2 * i}]}
+            for i, c in enumerate(COLOURS[:count])
+        ]
+        paragraph = {"context": "花".join(COLOURS), "qas": qas}
+        (root / "cmrc2018" / f"{split}.json").write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
+    return root
+
+
+def trial_of(name, model, data, out, seed=0):
+    task = get_task(name)
+    loaded, facts = load(task, data), model_facts(model) | {"name": "toy"}
+    config, _ = resolve(task, facts, {"epochs": 1, "batch_size": 4, "dtype": "fp32"})
+    return Trial(
+        model=str(model),
+        facts=facts,
+        task=name,
+        data=str(data),
+        limit=None,
+        config=config,
+        bench_id=identify(task, loaded, facts, config),
+        seed=seed,
+        results=str(out / "runs"),
+        predictions=str(out / "predictions"),
+    )
+
+
+def test_seeds_are_a_count_a_range_or_a_list():
+    assert parse_seeds("10") == tuple(range(10))
+    assert parse_seeds("0-9") == tuple(range(10))
+    assert parse_seeds("3,5") == (3, 5)
+    assert parse_seeds("3,") == (3,)
+    assert parse_seeds("0-2,7,1") == (0, 1, 2, 7)
+    for wrong in ("", "0", "a", "5-3", "1-", "-1"):
+        with pytest.raises(ValueError, match="no choice of seeds"):
+            parse_seeds(wrong)
+
+
+def test_spread_is_max_mean_and_deviation_over_n_minus_one():
+    """Case 79."""
+    values = [62.1, 62.4, 62.6, 62.7, 62.8, 62.9, 63.0, 63.1, 63.2, 63.4]
+    assert spread(values) == "63.40 (62.82) ± 0.39"
+    assert spread([50.0]) == "50.00 (50.00)"
+
+
+@pytest.mark.parametrize(
+    ("facts", "task", "rate", "decay"),
+    [
+        ({"family": "electra", "hidden_size": 256}, "lcqmc", 3e-4, 0.8),
+        ({"family": "electra", "hidden_size": 768}, "lcqmc", 1e-4, 0.8),
+        ({"family": "electra", "hidden_size": 1024}, "lcqmc", 5e-5, 0.9),
+        ({"family": "bert", "hidden_size": 768}, "lcqmc", 2e-5, 1.0),
+        ({"family": "bert", "hidden_size": 768}, "xnli", 3e-5, 1.0),
+    ],
+)
+def test_settings_come_from_family_and_task(facts, task, rate, decay):
+    config, sources = resolve(get_task(task), facts, {"learning_rate": None, "batch_size": None})
+    assert (config.learning_rate, config.layer_decay) == (rate, decay)
+    assert (config.max_length, config.batch_size, config.warmup) == (128, 32, 0.1)
+    assert sources["max_length"] == "task"
+    assert sources["batch_size"] == "default"
+    given, sources = resolve(get_task(task), facts, {"learning_rate": 1.0})
+    assert given.learning_rate == 1.0
+    assert sources["learning_rate"] == "command line"
+
+
+@pytest.mark.parametrize("name", ["cmrc2018", "lcqmc", "chnsenticorp"])
+def test_a_trial_of_each_kind_leaves_record_and_predictions(name, tiny_model, data, tmp_path):
+    trial = trial_of(name, tiny_model, data, tmp_path)
+    record = run_trial(trial)
+    task = get_task(name)
+    splits = ["dev"] if task.kind == "span" else ["dev", "test"]
+    ((path, stored),) = find_records(tmp_path / "runs")
+    assert path == record_path(tmp_path / "runs", "toy", name, trial.bench_id, 0)
+    assert dataclasses.asdict(stored) == dataclasses.asdict(record)
+    assert list(stored.scores) == splits
+    assert all(set(task.metrics) <= metrics.keys() for metrics in stored.scores.values())
+    assert stored.examples["train"] == 8
+    assert stored.protocol == "reduced"
+    for split in splits:
+        kept = tmp_path / "predictions/toy" / name / trial.bench_id / f"seed-00.{split}.jsonl"
+        assert sha256_file(kept) == stored.predictions_sha256[split]
+        assert len(kept.read_text("utf-8").strip().split("\n")) == stored.examples[split]
+
+
+def test_the_same_seed_gives_the_same_predictions_and_another_differs(tiny_model, data, tmp_path):
+    """Case 77."""
+    records = [
+        run_trial(trial_of("lcqmc", tiny_model, data, tmp_path / str(i), seed))
+        for i, seed in enumerate((0, 0, 1))
+    ]
+    assert records[0].predictions_sha256 == records[1].predictions_sha256
+    assert records[0].predictions_sha256 != records[2].predictions_sha256
+    assert len({record.bench_id for record in records}) == 1
+
+
+def test_scores_on_inputs_that_train_does_not_hold(tiny_model, data, tmp_path):
+    """Case 69: all texts of this dev file stand in train, so there is nothing unseen to score."""
+    record = run_trial(trial_of("chnsenticorp", tiny_model, data, tmp_path))
+    assert "accuracy_unseen" not in record.scores["dev"]
+
+
+def test_a_whole_run_then_nothing_is_left_to_do(tiny_model, data, tmp_path, capsys):
+    places = {"data": data, "results": tmp_path / "runs", "predictions": tmp_path / "predictions"}
+    arguments = {"task": "chnsenticorp", "seeds": (4,), "epochs": 1, "name": "toy", **places}
+    run(str(tiny_model), **arguments)
+    printed = capsys.readouterr().out
+    assert "already finished" not in printed
+    assert "ChnSentiCorp" in printed
+    ((path, _),) = find_records(tmp_path / "runs")
+    assert path.name == "seed-04.json"
+    written = path.stat().st_mtime_ns
+    run(str(tiny_model), **arguments)
+    assert "1 of 1 already finished" in capsys.readouterr().out
+    assert path.stat().st_mtime_ns == written
+
+
+def test_a_crash_costs_one_seed(tiny_model, data, tmp_path):
+    good = trial_of("lcqmc", tiny_model, data, tmp_path)
+    bad = dataclasses.replace(good, seed=1, bench_id="0" * 12)
+    with open(tmp_path / "console", "w", encoding="utf-8") as file:
+        failures = run_jobs([(bad, 1.0), (good, 1.0)], 2, Console(file=file))
+    assert len(failures) == 1
+    assert failures[0].startswith("LCQMC seed 1: the files of lcqmc")
+    assert [record.seed for _, record in find_records(tmp_path / "runs")] == [0]
+    # A process of its own gives what this process gives: the number of jobs changes no record.
+    again = run_trial(dataclasses.replace(good, results=str(tmp_path / "again")))
+    assert [record.scores for _, record in find_records(tmp_path / "runs")] == [again.scores]
+
+
+def test_explain_lists_settings_and_writes_nothing(tiny_model, data, tmp_path, capsys):
+    run(str(tiny_model), task="lcqmc", data=data, results=tmp_path / "runs", explain=True, lr=0.5)
+    printed = capsys.readouterr().out
+    for part in ("learning_rate", "command line", "layer_decay", "task", "machine", "train 8"):
+        assert part in printed
+    assert not (tmp_path / "runs").exists()
+
+
+def test_mistakes_are_found_before_anything_runs(tiny_model, data, tmp_path):
+    with pytest.raises(UserError, match="unknown task 'nope'"):
+        run(str(tiny_model), task="nope", data=data)
+    with pytest.raises(UserError, match=r"needs train\.json, dev\.json, test\.json"):
+        run(str(tiny_model), task="cmrc2018,drcd", data=data)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/config.json").write_text('{"model_type": "electra"}')
+    with pytest.raises(UserError, match="no weights"):
+        run(str(tmp_path / "model"), task="lcqmc", data=data)
+    with pytest.raises(UserError, match="--name"):
+        run(str(tiny_model), task="lcqmc", data=data, name="a/b")
+
+
+def test_a_folder_another_run_holds_is_refused(tiny_model, data, tmp_path):
+    places = {"results": tmp_path / "runs", "predictions": tmp_path / "predictions"}
+    trial = trial_of("lcqmc", tiny_model, data, tmp_path)
+    folder = record_path(tmp_path / "runs", "toy", "lcqmc", trial.bench_id, 0).parent
+    with hold(folder), pytest.raises(UserError, match="held by another run"):
+        run(
+            str(tiny_model),
+            task="lcqmc",
+            data=data,
+            name="toy",
+            epochs=1,
+            batch_size=4,
+            dtype="fp32",
+            seeds=(0,),
+            **places,
+        )
+
+
+def test_a_simplified_corpus_is_warned_of_on_a_traditional_task(tmp_path):
+    """Case 1."""
+    (tmp_path / "manifest.json").write_text(json.dumps({"corpus": {"config": {"convert": "t2s.json"}}}))
+    assert converted_corpus(str(tmp_path)) == "t2s.json"
+    (tmp_path / "manifest.json").write_text(json.dumps({"corpus": {"config": {"convert": "none"}}}))
+    assert converted_corpus(str(tmp_path)) is None
+    assert converted_corpus("org/name") is None
+
+
+def test_bad_usage_exits_with_two(capsys):
+    with pytest.raises(SystemExit) as exit_of:
+        tyro.cli(run, args=["x", "--task", "bq", "--seeds", "5-3"])
+    assert exit_of.value.code == 2
+    assert "choice of seeds" in capsys.readouterr().err
