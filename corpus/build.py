@@ -51,7 +51,7 @@ class Options:
     """Build a corpus: read, clean, drop duplicates, tokenize and pack into rows.
 
     Attributes:
-        inputs: files, folders or quoted globs: MediaWiki XML, WARC, JSON lines, text, Parquet (.gz, .bz2 too).
+        inputs: files, folders or quoted globs: MediaWiki XML, WARC, JSON lines, text, Parquet; .gz, .bz2.
             None: preset wiki downloads the zhwiki dump, preset sample takes the bundled files.
         out: folder for the corpus. Default: data/corpus/<config id>, printed at the end.
         preset: the settings that the options below start from.
@@ -91,7 +91,9 @@ def parse(arguments: Sequence[str]) -> Options:
     config, inputs = PRESETS.get(preset, PRESETS["wiki"]), ()
     if replay is not None:
         manifest = read_manifest(Path(replay).parent if Path(replay).name == MANIFEST else Path(replay))
-        stored = {k: tuple(v) if isinstance(v, list) else v for k, v in manifest["config"].items()}
+        stored: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in manifest["config"].items()
+        }
         try:
             config, inputs = CorpusConfig(**stored), tuple(manifest["runtime"]["inputs"])
         except (TypeError, KeyError):
@@ -293,7 +295,7 @@ def build(options: Options) -> Path:
         print(f"corpus {name} is there already and whole: reused", file=sys.stderr)
         return out
     work = out / WORK / name / code_hash()
-    with _clean_after_mistake(out, work), hold(out):
+    with hold(out), _clean_after_mistake(out, work):
         if options.overwrite:
             shutil.rmtree(out / WORK, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ class CorpusConfig:
         seed: of the packing's random choices.
     """
 
-    min_han: int = 5
+    min_han: int = 4
     min_han_share: float = 0.2
     min_line_han_share: float = 0.1
     max_kana_share: float = 0.2

@@ -12,7 +12,7 @@ from corpus.config import CorpusConfig
 from corpus.rules import ALL_RULES
 from corpus.steps import UNK, Job, blocks, read_counts
 
-Table = tuple[Sequence[str], list[Sequence[Any]]]
+Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
 
 
 def _sum(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -228,19 +228,21 @@ def _short(text: str, size: int = 120) -> str:
 
 
 _STYLE = """
-body { font: 15px/1.6 system-ui, "Noto Sans CJK SC", sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
-  color: #1d2433; background: #fff }
-h1 { font-size: 1.6rem } h2 { font-size: 1.15rem; margin: 2.2rem 0 .3rem } p { color: #596173; margin: .2rem 0 .6rem }
+body { font: 15px/1.6 system-ui, "Noto Sans CJK SC", sans-serif; max-width: 70rem; margin: 2rem auto;
+  padding: 0 1rem; color: #1d2433; background: #fff }
+h1 { font-size: 1.6rem } h2 { font-size: 1.15rem; margin: 2.2rem 0 .3rem }
+p { color: #596173; margin: .2rem 0 .6rem }
 .scroll { overflow-x: auto } table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { text-align: right; padding: .25rem .8rem; border-bottom: 1px solid #e4e7ee; white-space: nowrap }
 th { font-weight: 600; background: #f5f6f9 } th:first-child, td:first-child { text-align: left }
 .bar td:last-child { text-align: left; color: #3b6fd4; letter-spacing: -1px }
-pre { white-space: pre-wrap; word-break: break-word; background: #f5f6f9; padding: .6rem .8rem; border-radius: 6px;
-  margin: .3rem 0; font: 13px/1.5 ui-monospace, "Noto Sans Mono CJK SC", monospace }
-.pair { display: grid; grid-template-columns: 1fr 1fr; gap: .8rem } summary { cursor: pointer; margin: .5rem 0 }
+pre { white-space: pre-wrap; word-break: break-word; background: #f5f6f9; padding: .6rem .8rem;
+  border-radius: 6px; margin: .3rem 0; font: 13px/1.5 ui-monospace, "Noto Sans Mono CJK SC", monospace }
+.pair { display: grid; grid-template-columns: 1fr 1fr; gap: .8rem }
+summary { cursor: pointer; margin: .5rem 0 }
 @media (max-width: 45rem) { .pair { grid-template-columns: 1fr } }
-@media (prefers-color-scheme: dark) { body { background: #14171f; color: #d9dee8 } th, pre { background: #1f2430 }
-  th, td { border-color: #2c3342 } p { color: #98a1b3 } }
+@media (prefers-color-scheme: dark) { body { background: #14171f; color: #d9dee8 }
+  th, pre { background: #1f2430 } th, td { border-color: #2c3342 } p { color: #98a1b3 } }
 """
 
 

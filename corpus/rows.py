@@ -95,7 +95,7 @@ def finish_split(
         digest.update(name.encode())
         with open(folder / name, "rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
-    state = {
+    state: dict[str, object] = {
         "_data_files": [{"filename": name} for name in rows],
         "_fingerprint": digest.hexdigest()[:16],
         "_format_columns": None,

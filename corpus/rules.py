@@ -136,7 +136,8 @@ _TAGS = (
     "ins kbd li mark nobr ol p pre q rp rt ruby s samp script section small span strike strong style sub sup "
     "table tbody td th thead tr tt u ul var video"
 )
-_TAG = re.compile(rf"</?(?:{'|'.join(_TAGS.split())})(?:\s[^<>]{{0,500}})?/?>", re.IGNORECASE)
+_ATTRIBUTE = r"""\s+[a-zA-Z][\w:.-]*(?:\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>]+))?"""
+_TAG = re.compile(rf"</?(?:{'|'.join(_TAGS.split())})(?:{_ATTRIBUTE}){{0,20}}\s*/?>", re.IGNORECASE)
 _TAG_WITH_CONTENT = re.compile(
     r"<(script|style|rt|rp)\b[^<>]*>.*?</\1>|<!--.*?-->", re.IGNORECASE | re.DOTALL
 )
@@ -201,9 +202,9 @@ _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s+[\"']
 _LINK = re.compile(
     r"\[([^\[\]]*)\](?:\(\s*<?[!-'*-~]*(?:\([!-~]*?\)[!-'*-~]*)?>?(?:\s+[\"'][^)]*)?\s*\)|\[[^\[\]]*\])"
 )
-_FOOT = re.compile(r"(?<=\S)\[\^?\d{1,3}\]")
+_FOOT = re.compile(r"(?<=[^\sA-Za-z0-9_)\]])\[\^?\d{1,3}\]")
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
-_EMPHASIS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![\w*])")
+_EMPHASIS = re.compile(r"(?<![A-Za-z0-9_*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![A-Za-z0-9_*])")
 _CODE_SPAN = re.compile(r"(`+)([^`]+)\1")
 _BLOCK = re.compile(r"^\s*(?:>+\s*)*(?:#{1,6}\s+|[-*+•]\s+)|^\s*>[>\s]*")
 _HEADING_END = re.compile(r"(?<=\S)\s+#{1,6}\s*$")
@@ -244,8 +245,8 @@ _BOILERPLATE = re.compile(
     | ^.{0,20}(?:Copyright|©|\(c\))\s*(?:©|\(c\))?\s*(?:19|20)\d\d | [Aa]ll\s[Rr]ights\s[Rr]eserved
     | (?:未经|未經).{0,12}(?:不得|禁止|严禁|嚴禁|请勿|請勿).{0,12}(?:转载|轉載|复制|複製)
     | (?:转载|轉載|引用)(?:请|請|须|須|时请|時請).{0,6}(?:注明|註明|保留|联系|聯繫)
-    | ^\s*(?:分享|分享到|转发|轉發|收藏|点赞|點讚|举报|舉報|打印|列印|关闭窗口|返回顶部|回到頂端|回顶部|返回首页
-        |回首頁|上一[篇页頁章]|下一[篇页頁章]|首页|首頁|登录|登錄|登入|注册|註冊|阅读原文|閱讀原文|阅读全文
+    | ^\s*(?:分享|分享到|转发|轉發|收藏|点赞|點讚|举报|舉報|打印|列印|关闭窗口|返回顶部|回到頂端|回顶部
+        |返回首页|回首頁|上一[篇页頁章]|下一[篇页頁章]|首页|首頁|登录|登錄|登入|注册|註冊|阅读原文|閱讀原文|阅读全文
         |查看更多|更多|展开全文|点击进入|加载中|相关阅读|相关文章|相關文章|相关新闻|相關新聞
         |热门推荐|熱門推薦|猜你喜欢|广告|廣告
         |网友评论|发表评论)

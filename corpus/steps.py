@@ -61,7 +61,7 @@ class Job:
     benchmark: bool = False
 
 
-Step = Callable[[Any, int, int, Job], None]
+Step = Callable[..., None]  # of (data, rank, world size, job)
 
 
 # --- files ----------------------------------------------------------------------------------------

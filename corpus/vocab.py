@@ -114,7 +114,8 @@ def tokenizer(path: Path | str, max_length: int = 512) -> PreTrainedTokenizerBas
 
     ``vocab=`` takes the entries; ``vocab_file=`` is ignored by transformers 5 and yields five tokens.
     """
-    from transformers import BertTokenizerFast  # seconds to import: corpus workers need only fast_tokenizer
+    # Seconds to import, and corpus workers need only fast_tokenizer.
+    from transformers import BertTokenizerFast  # type: ignore[attr-defined]
 
     ids = {entry: index for index, entry in enumerate(load_vocab(path))}
     made = BertTokenizerFast(vocab=ids, do_lower_case=True, model_max_length=max_length)

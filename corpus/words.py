@@ -28,7 +28,7 @@ def segmenter(name: str) -> Callable[[str], list[str]]:
     raise ValueError(f"no segmenter {name!r}: rjieba or jieba")
 
 
-def word_starts(text: str, token_starts: Sequence[int], name: str = "rjieba") -> np.ndarray:
+def word_starts(text: str, token_starts: Sequence[int] | np.ndarray, name: str = "rjieba") -> np.ndarray:
     """bool (tokens,): True where a token lies in another word than the token before it.
 
     Args:

@@ -1,0 +1,309 @@
+"""The build as a program: contents, determinism, resuming, mistakes (cases 1, 32, 34, 35)."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from corpus import build, steps
+from corpus.config import PRESETS, Runtime
+from provenance import UserError, hold, read_manifest, verify_manifest
+
+ROOT = Path(__file__).resolve().parents[2]
+QUIET = Runtime(progress=False)
+SUBJECTS = ("老师", "医生", "渔民", "工程师", "邻居", "画家", "农民", "司机")
+PLACES = ("河边", "图书馆", "车站", "山脚下", "市场", "学校门口", "果园", "码头")
+ACTS = ("修理一台旧机器", "整理去年的记录", "向孩子们讲故事", "等一位多年的朋友", "记录天气的变化")
+
+
+def text_of(number: int, lines: int = 6) -> str:
+    """A document that no other number gives."""
+    parts = []
+    for i in range(lines):
+        n = number * 7 + i * 5
+        subject, place, act = SUBJECTS[n % 8], PLACES[n // 8 % 8], ACTS[n // 3 % 5]
+        parts.append(f"第{number}天的第{i}个时辰，{subject}在{place}{act}，然后慢慢走回家去。")
+    return "\n".join(parts)
+
+
+def write_lines(path: Path, documents: list[dict[str, str]]) -> Path:
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        for document in documents:
+            file.write(json.dumps(document, ensure_ascii=False) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("inputs")
+    for part in range(3):
+        documents = [
+            {"id": f"{part}/{i}", "source": f"part{part}", "text": text_of(100 * part + i)} for i in range(40)
+        ]
+        documents.append(
+            {"id": f"{part}/copy", "source": f"part{part}", "text": text_of(3).replace("，", " ")}
+        )
+        documents.append({"id": f"{part}/short", "source": f"part{part}", "text": "abc"})
+        write_lines(folder / f"part{part}.jsonl.gz", documents)
+    return [str(path) for path in sorted(folder.glob("*.gz"))]
+
+
+def options(inputs: list[str], out: Path, **config: object) -> build.Options:
+    preset = replace(PRESETS["sample"], **config)  # type: ignore[arg-type]
+    return build.Options(inputs=tuple(inputs), out=out, preset="sample", config=preset, runtime=QUIET)
+
+
+@pytest.fixture(scope="module")
+def corpus(inputs: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("corpus") / "out"
+    return build.build(options(inputs, out, length="both"))
+
+
+def command(inputs: list[str], out: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "corpus.build", *inputs, "--preset", "sample", "--out", str(out), *more]
+
+
+def run(inputs: list[str], out: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(inputs, out, *more), cwd=ROOT, capture_output=True, text=True)
+
+
+# --- what is written ------------------------------------------------------------------------------
+
+
+def test_documents(corpus: Path) -> None:
+    table = pq.read_table(corpus / "documents")
+    assert table.column_names == ["id", "source", "title", "text", "script"]
+    ids = table["id"].to_pylist()
+    # 3 * 40 documents; each copy repeats document 0/3, which comes first and stays
+    assert len(ids) == 120
+    assert "0/3" in ids
+    assert not any(key.endswith(("copy", "short")) for key in ids)
+    assert set(table["script"].to_pylist()) == {"hans"}
+
+
+def test_rejected(corpus: Path) -> None:
+    table = pq.read_table(corpus / "rejected")
+    assert table.column_names == ["id", "rule", "text"]
+    assert {"no_han", "too_short"} <= set(table["rule"].to_pylist())
+
+
+@pytest.mark.parametrize("length", [128, 512])
+def test_rows_load_with_datasets(corpus: Path, length: int) -> None:
+    from datasets import load_from_disk
+
+    splits = {split: load_from_disk(str(corpus / f"rows-{length}" / split)) for split in ("train", "heldout")}
+    for rows in splits.values():
+        assert {k: v.feature.dtype for k, v in rows.features.items()} == {
+            "input_ids": "uint16",
+            "token_type_ids": "uint8",
+            "word_starts": "bool",
+        }
+        assert len(rows) > 0
+        for row in rows:
+            size = len(row["input_ids"])
+            assert 3 <= size <= length
+            assert len(row["token_type_ids"]) == len(row["word_starts"]) == size
+            assert (row["input_ids"][0], row["input_ids"][-1]) == (101, 102)
+            assert row["word_starts"][0]
+            assert row["word_starts"][-1]
+    assert len(splits["heldout"]) < len(splits["train"])
+
+
+def test_manifest_and_reports(corpus: Path) -> None:
+    manifest = verify_manifest(corpus, stage="corpus.build")
+    assert manifest["counts"]["totals"]["documents_in"] == 3 * 42
+    assert manifest["counts"]["totals"]["rejected"] == 3
+    assert manifest["counts"]["totals"]["duplicates"] == 3
+    assert manifest["counts"]["rules"]["too_short.rejected"] == 3
+    assert manifest["files"]["documents/00000.parquet"]["rows"] == 40
+    assert [entry["name"] for entry in manifest["inputs"]] == [f"part{i}.jsonl.gz" for i in range(3)]
+    assert (corpus / "vocab.txt").stat().st_size == 109540
+    text = (corpus / "report.md").read_text(encoding="utf-8")
+    assert "| without duplicates | 120 | 95.24 % |" in text
+    page = (corpus / "report.html").read_text(encoding="utf-8")
+    assert "src=" not in page
+    assert "http" not in page.split("</style>")[1].split("What rules took")[0]
+
+
+def test_few_documents_make_few_files(corpus: Path) -> None:
+    """Case 35."""
+    assert len(list((corpus / "rows-128").rglob("*.arrow"))) <= 4
+
+
+def test_nothing_hidden_is_left(corpus: Path) -> None:
+    assert {p.name for p in corpus.iterdir() if p.name.startswith(".")} <= {".lock"}
+
+
+# --- the same bytes -------------------------------------------------------------------------------
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    return {name: entry["sha256"] for name, entry in verify_manifest(folder)["files"].items()}
+
+
+def test_workers_change_nothing(inputs: list[str], corpus: Path, tmp_path: Path) -> None:
+    done = run(inputs, tmp_path / "two", "--workers", "2", "--length", "both")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{tmp_path / 'two'}\n"
+    assert "INFO" not in done.stderr
+    assert hashes(tmp_path / "two") == hashes(corpus)
+
+
+def test_killed_run_is_taken_up_again(inputs: list[str], corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "killed"
+    process = subprocess.Popen(
+        command(inputs, out, "--length", "both"), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 120
+    while not list(out.glob(".work/*/*/logs/clean/completions/*")) and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert not (out / "manifest.json").exists()
+    before = {p: p.stat().st_mtime_ns for p in out.glob(".work/*/*/raw/*/*.parquet")}
+    assert before
+    build.build(replace(options(inputs, out, length="both"), runtime=replace(QUIET, keep_work=True)))
+    assert {p: p.stat().st_mtime_ns for p in before} == before
+    assert hashes(out) == hashes(corpus)
+
+
+def test_finished_corpus_is_reused(
+    inputs: list[str], corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (corpus / "manifest.json").stat().st_mtime_ns
+    assert build.build(options(inputs, corpus, length="both")) == corpus
+    assert "reused" in capsys.readouterr().err
+    assert (corpus / "manifest.json").stat().st_mtime_ns == before
+
+
+def test_manifest_can_be_replayed(inputs: list[str], corpus: Path) -> None:
+    parsed = build.parse(["--from", str(corpus / "manifest.json"), "--out", "elsewhere"])
+    assert parsed.config == options(inputs, corpus, length="both").config
+    assert list(parsed.inputs) == inputs
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def test_preset_and_overrides() -> None:
+    parsed = build.parse(["a.txt", "--preset", "sample", "--min-han", "9", "--sample", "x=0.5", "y=0.1"])
+    assert (parsed.config.length, parsed.config.min_han) == ("128", 9)
+    assert parsed.config.sample == ("x=0.5", "y=0.1")
+    assert build.parse([]).config == PRESETS["wiki"]
+
+
+def test_sampling_is_by_id(inputs: list[str], tmp_path: Path) -> None:
+    out = build.build(options(inputs, tmp_path / "out", sample=("part1=0.25",)))
+    ids = [key for key in pq.read_table(out / "documents")["id"].to_pylist() if key.startswith("1/")]
+    assert ids == [f"1/{i}" for i in range(40) if steps.share_of(f"sample/1/{i}") < 0.25]
+    assert 0 < len(ids) < 20
+
+
+def test_small_corpus_still_holds_out_a_document(tmp_path: Path) -> None:
+    documents = [{"id": str(i), "text": text_of(i)} for i in range(4)]
+    source = write_lines(tmp_path / "few.jsonl.gz", documents)
+    out = build.build(options([str(source)], tmp_path / "out", held_out=0.0001))
+    groups: Counter[str] = Counter()
+    for group in read_manifest(out)["counts"]["packed"]["groups"].values():
+        groups.update(group)
+    assert (groups["documents"], groups["held_out"]) == (4, 1)
+
+
+def test_conversion_is_recorded(tmp_path: Path) -> None:
+    """Case 1: the default leaves traditional text alone; t2s is an option that the manifest names."""
+    text = "臺灣的颱風每年都會帶來豐沛的雨量。" + text_of(1)
+    source = str(
+        write_lines(tmp_path / "hant.jsonl.gz", [{"id": "a", "text": text}, {"id": "b", "text": text_of(2)}])
+    )
+    plain = build.build(options([source], tmp_path / "plain"))
+    converted = build.build(options([source], tmp_path / "t2s", convert="t2s"))
+    assert pq.read_table(plain / "documents")["text"][0].as_py().startswith("臺灣的颱風")
+    assert pq.read_table(converted / "documents")["text"][0].as_py().startswith("台湾的台风")
+    assert read_manifest(converted)["conversion"]["convert"] == "t2s"
+    assert read_manifest(plain)["config_id"] != read_manifest(converted)["config_id"]
+
+
+def test_benchmark_overlap_is_reported_and_can_be_dropped(inputs: list[str], tmp_path: Path) -> None:
+    """Case 19."""
+    (tmp_path / "data" / "qa").mkdir(parents=True)
+    (tmp_path / "data" / "qa" / "dev.json").write_text(json.dumps({"context": text_of(5)}), encoding="utf-8")
+    (tmp_path / "data" / "qa" / "other.tsv").write_text(
+        "与语料毫无关系的一句关于量子计算的话\t1\n", encoding="utf-8"
+    )
+    chosen = replace(options(inputs[:1], tmp_path / "report"), decontaminate=tmp_path / "data")
+    counts = read_manifest(build.build(chosen))["counts"]
+    assert counts["overlap"]["qa/dev.json"]["whole"] == 1
+    assert counts["overlap"]["qa/other.tsv"] == {"strings": 1, "whole": 0, "any": 0}
+    dropped = replace(chosen, out=tmp_path / "drop", config=replace(chosen.config, contaminated="drop"))
+    ids = pq.read_table(build.build(dropped) / "documents")["id"].to_pylist()
+    assert "0/5" not in ids
+    assert "0/6" in ids
+
+
+# --- mistakes -------------------------------------------------------------------------------------
+
+
+def expect_mistake(inputs: list[str], out: Path, message: str, *more: str) -> None:
+    """One sentence, exit status 1, nothing left behind."""
+    existed = out.exists()
+    done = run(inputs, out, *more)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert out.exists() == existed
+
+
+def test_missing_input(tmp_path: Path) -> None:
+    expect_mistake(["none.jsonl"], tmp_path / "out", "none.jsonl")
+
+
+def test_damage_that_shows_late(inputs: list[str], tmp_path: Path) -> None:
+    whole = Path(inputs[0]).read_bytes()
+    (tmp_path / "cut.jsonl.gz").write_bytes(whole[:-20])
+    expect_mistake(
+        [str(tmp_path / "cut.jsonl.gz"), inputs[1]], tmp_path / "out", "cut.jsonl.gz", "--workers", "2"
+    )
+
+
+def test_no_document_passes(tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "english.jsonl.gz", [{"id": "a", "text": "no Chinese here"}])
+    expect_mistake([str(source)], tmp_path / "out", "no document passed")
+
+
+def test_foreign_folder_is_refused(inputs: list[str], tmp_path: Path) -> None:
+    """Case 34: nothing is deleted without --overwrite, and files of others never."""
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match="--overwrite"):
+        build.build(options(inputs[:1], tmp_path))
+    out = build.build(replace(options(inputs[:1], tmp_path), overwrite=True))
+    assert (out / "notes.txt").read_text() == "mine"
+    with pytest.raises(UserError, match="--overwrite"):
+        build.build(options(inputs[:1], tmp_path, seed=2))
+
+
+def test_held_folder_is_refused(inputs: list[str], tmp_path: Path) -> None:
+    with hold(tmp_path / "out"), pytest.raises(UserError, match="held by another run"):
+        build.build(options(inputs[:1], tmp_path / "out"))
+    assert (tmp_path / "out").is_dir()
+
+
+@pytest.mark.parametrize("entry", ["history", "history=2", "history=x", "=0.5"])
+def test_bad_sample_share(entry: str) -> None:
+    with pytest.raises(UserError, match="SOURCE=SHARE"):
+        build.check_config(replace(PRESETS["web"], sample=(entry,)))
+
+
+def test_usage_error_exits_2(tmp_path: Path) -> None:
+    done = run([], tmp_path / "out", "--lenght", "128")
+    assert done.returncode == 2

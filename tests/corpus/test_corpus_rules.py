@@ -1,0 +1,141 @@
+"""Cleaning rules: cases 9, 13, 14, 15, 17, and the Markdown and boilerplate of real sources."""
+
+import pytest
+
+from corpus import rules
+from corpus.config import PRESETS
+
+CONFIG = PRESETS["web"]
+BY_NAME = {rule.__name__: rule for rule in rules.ALL_RULES}
+URL = "https://example.org/a_(b)"
+
+# rule, input, right output (None: rejected or dropped)
+CASES = [
+    ("line_ends", "甲\r\n乙\r丙", "甲\n乙\n丙"),
+    ("normal_form_c", "\uf900", "\u8c48"),  # case 14
+    ("normal_form_c", "e\u0301", "é"),
+    ("wide_letters", "Ｇ２０，３％！", "G20，3％！"),  # case 13
+    ("wide_letters", "35㎡①：；？（）……Ⅱ℃½㈱", "35㎡①：；？（）……Ⅱ℃½㈱"),  # case 13
+    ("invisible_characters", "\ue000甲\u200b乙", "甲乙"),  # case 15
+    ("invisible_characters", "甲\u2028乙\n丙", "甲 乙\n丙"),  # case 15
+    ("invisible_characters", "甲\u3000\u00a0乙\x85丙\ufffd\ufeff", "甲 乙 丙"),  # case 15
+    ("invisible_characters", "𠮷\U0003134a", "𠮷\U0003134a"),  # Han that an older Python does not know
+    ("html_remains", "<ruby>内核<rt>kernel</rt></ruby>是<b>甲</b>&amp;乙<br/>", "内核是甲&乙"),
+    ("html_remains", "若 a<b 且 c>d，List<String>", "若 a<b 且 c>d，List<String>"),
+    ("code_fences", "甲：\n```bash\nls -l\n```\n乙", "甲：\n\n乙"),
+    ("code_fences", "~~~\n这里其实是一段中文说明文字。\n~~~", "\n这里其实是一段中文说明文字。\n"),
+    ("broken_decimals", "约3.\n5元", "约3.5元"),
+    ("broken_decimals", "见表1.\n2、结论", "见表1.\n2、结论"),
+    ("front_matter", "[#]: author: (Someone)", None),
+    ("front_matter", "[1]: https://example.org", None),
+    ("front_matter", "[注]：以上价格含税。", "[注]：以上价格含税。"),
+    ("rule_line", "======", None),
+    ("rule_line", "* * *", None),
+    ("table_row", "| 名称 | 价格 |", None),
+    ("table_row", "│組員│一四│", None),
+    ("table_row", "绝对值 |x| 不小于零", "绝对值 |x| 不小于零"),
+    ("code_line", "    for (i = 0; i < n; i++) {", None),
+    ("code_line", "$ sudo apt-get update", None),
+    ("code_line", "    第二条 本办法自发布之日起施行。", "    第二条 本办法自发布之日起施行。"),
+    ("markdown", f"![图]({URL})", ""),
+    ("markdown", f"见[说明]({URL})和[手册][1]。", "见说明和手册。"),
+    ("markdown", "### 安装 **新版** 的 `vim` ###", "安装 新版 的 vim"),
+    ("markdown", "> - 一个*重要*的选项", "一个重要的选项"),
+    ("markdown", "2*3*4 等于 24", "2*3*4 等于 24"),
+    ("markdown", "#话题# 今天真热", "#话题# 今天真热"),
+    ("markdown", "数组 a[0] 与 b[1] 相等", "数组 a[0] 与 b[1] 相等"),
+    ("boilerplate", "版权所有：某某网络公司", None),
+    ("boilerplate", "Copyright © 2020 示例公司", None),
+    ("boilerplate", "未经许可，不得转载本站内容", None),
+    ("boilerplate", "责任编辑：王小明", None),
+    ("boilerplate", "下一篇：如何选购手机", None),
+    ("boilerplate", "长按二维码关注我们", None),
+    ("boilerplate", "他把文章分享到了班级群里。", "他把文章分享到了班级群里。"),
+    ("boilerplate", "未經許可，不得使用公益信託之名稱。", "未經許可，不得使用公益信託之名稱。"),
+    ("boilerplate", "著作权法保护作者的权利。", "著作权法保护作者的权利。"),
+    ("boilerplate", "小明注册了公司。", "小明注册了公司。"),
+    ("addresses", "详见 https://example.org/?a=1。", "详见 。"),
+    ("addresses", "见https://example.org，谢谢", "见，谢谢"),
+    ("link_list", "首页 | 新闻 | 体育 | 财经 | 娱乐", None),
+    ("link_list", "爱丽丝·莫尔·斯密斯", "爱丽丝·莫尔·斯密斯"),
+    ("link_list", "他说：甲|乙|丙|丁|戊都行。", "他说：甲|乙|丙|丁|戊都行。"),
+    ("no_han", "Hello world", None),
+    ("no_han", "好", "好"),
+    ("little_han", "What can I learn right now in just 10 minutes 吗", None),
+    ("little_han", "-" * 40 + "他回来了", "-" * 40 + "他回来了"),
+    ("empty_brackets", "甲（，；）乙（ ）丙（1）", "甲乙丙（1）"),  # case 9
+    ("empty_brackets", "甲（乙（））", "甲（乙）"),  # case 9
+    ("empty_brackets", ":-)", ":-)"),  # case 9
+    ("too_short", "原文", None),
+    ("too_short", "今天下雨。", "今天下雨。"),  # case 17: no rule counts words or wants a full stop
+    ("not_chinese", "これはただのにほんごです漢字", None),
+    ("not_chinese", "An English text with two 汉字 in it and nothing else of note", None),
+    ("not_chinese", "广泛性发展障碍（Pervasive Disorder）", "广泛性发展障碍（Pervasive Disorder）"),
+    ("repeated_lines", "\n".join(["夏威夷果仁，我的最爱！", "每次都吃，经典之作！"] * 4), None),
+    ("repeated_lines", "\n".join(["甲", "乙"]), "甲\n乙"),
+    ("repeated_characters", "很好" * 40, None),
+    ("repeated_characters", "哈哈哈哈哈哈", "哈哈哈哈哈哈"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "expected"), CASES)
+def test_rule(name: str, text: str, expected: str | None) -> None:
+    assert BY_NAME[name](text, CONFIG) == expected
+
+
+def test_every_rule_has_an_example() -> None:
+    assert {name for name, _, _ in CASES} | {"wrapped_lines"} == set(BY_NAME)
+
+
+def test_wrapped_lines_join_paragraphs_and_keep_items() -> None:
+    full = (
+        "為健全水利事業之發展並保障國民用水之權利及促進農工各業之繁榮起見特制定"  # 35 characters, 70 columns
+    )
+    text = "\r\n".join(
+        [full, "  本法。", "一、" + full[2:], "    施行。", full, "  條文。", "二、" + full[2:], "    。"]
+    )
+    joined = rules.wrapped_lines(text, CONFIG)
+    assert joined.split("\n") == [
+        full + "本法。",
+        "一、" + full[2:] + "施行。",
+        full + "條文。",
+        "二、" + full[2:] + "。",
+    ]
+
+
+def test_wrapped_lines_leave_verse_alone() -> None:
+    verse = "\n".join(["床前明月光，", "疑是地上霜。", "举头望明月，", "低头思故乡。"] * 3)
+    assert rules.wrapped_lines(verse, CONFIG) == verse
+
+
+def test_clean_drops_lines_counts_them_and_keeps_samples() -> None:
+    head = "# 标题在这里\r\n\r\n\r\n[#]: author: x\n"
+    text = head + "正文第一句话。\u200b\n======\n版权所有：某公司\n正文第二句话（）。"
+    tally = rules.Tally()
+    assert rules.clean(text, CONFIG, tally, "doc/1") == "标题在这里\n正文第一句话。\n正文第二句话。"
+    for counter in ("front_matter.dropped", "rule_line.dropped", "boilerplate.dropped", "markdown.changed"):
+        assert tally.counts[counter] == 1, counter
+    assert tally.counts["empty_brackets.characters"] == 2
+    assert ("boilerplate", "doc/1", "版权所有：某公司") in tally.samples
+
+
+def test_lines_end_at_newline_only() -> None:
+    """Case 15: U+2028 ends no line."""
+    cleaned = rules.clean("甲组的同学都来了\u2028乙组的同学\n丙组的同学没有来", CONFIG)
+    assert cleaned is not None
+    assert len(cleaned.split("\n")) == 2
+
+
+def test_rejected_document_is_counted_and_sampled_within_bounds() -> None:
+    tally = rules.Tally(samples_per_rule=2)
+    for number in range(5):
+        assert rules.clean("abc", CONFIG, tally, str(number)) is None
+    assert tally.counts["too_short.rejected"] == 5
+    assert [key for rule, key, _ in tally.samples if rule == "too_short"] == ["0", "1"]
+
+
+def test_cleaning_twice_changes_nothing() -> None:
+    text = "> 引用**重点**，参见[这里](https://example.org)。\n\n- 第一项内容\n- 第二项内容（ ）\n" * 2
+    once = rules.clean(text, CONFIG)
+    assert once is not None
+    assert rules.clean(once, CONFIG) == once

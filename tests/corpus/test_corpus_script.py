@@ -1,0 +1,88 @@
+"""Script detection and conversion: cases 1, 3, 4, 5, 6 and 7."""
+
+import pytest
+
+from corpus.config import PRESETS
+from corpus.script import available, conversion_facts, converter, script_of
+from provenance import UserError
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("臺灣的颱風", "hant"),
+        ("软件与电脑", "hans"),
+        ("他把計算機放在后面的里屋", "hant"),  # 后 and 里 belong to both scripts
+        ("发展中的電腦，简体與繁體", "mixed"),
+        ("今天下雨", "none"),
+        ("abc 123", "none"),
+        ("", "none"),
+    ],
+)
+def test_script_of(text: str, script: str) -> None:
+    assert script_of(text) == script
+
+
+def test_default_converts_nothing() -> None:
+    """Case 1."""
+    assert {config.convert for config in PRESETS.values()} == {"none"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("乾隆皇帝", "乾隆皇帝"),
+        ("乾燥的餅乾", "干燥的饼干"),
+        ("皇后在後宮", "皇后在后宫"),
+        ("頭髮發現", "头发发现"),
+        ("鄰里與裡面", "邻里与里面"),
+        ("睡著了", "睡著了"),  # case 5: t2s is not the Taiwan configuration
+        ("衞", "衞"),
+        ("他買了記憶體", "他买了记忆体"),  # case 6: no phrases, so no length changes
+    ],
+)
+def test_t2s(text: str, expected: str) -> None:
+    """Cases 4, 5 and 6."""
+    assert converter("t2s")(text) == expected
+
+
+def test_taiwan_configurations_differ() -> None:
+    """Case 5."""
+    assert converter("tw2sp")("看著") == "看着"
+
+
+def test_json_suffix_is_the_same_configuration() -> None:
+    """Case 7."""
+    assert converter("t2s.json")("臺灣") == converter("t2s")("臺灣") == "台湾"
+
+
+def test_unknown_configuration_lists_the_available_ones() -> None:
+    """Case 7."""
+    with pytest.raises(UserError, match="t2s") as error:
+        converter("s2twp_jieba")
+    assert all(name in str(error.value) for name in available())
+
+
+@pytest.mark.parametrize(
+    ("config", "text", "wrong"),
+    [
+        ("s2twp", "勇敢的士兵", "勇敢計程車兵"),
+        ("s2t", "一个中年人", "一箇中年人"),
+        ("s2t", "我是只有一个", "我是隻有一個"),
+    ],
+)
+def test_towards_traditional_warns_and_misfires(config: str, text: str, wrong: str) -> None:
+    """Case 3: known bad outputs of OpenCC 1.4.2, behind a warning."""
+    converter.cache_clear()
+    with pytest.warns(UserWarning, match=config):
+        convert = converter(config)
+    assert convert(text) == wrong
+
+
+def test_conversion_facts_name_version_and_dictionaries() -> None:
+    """Case 4: results depend on the version."""
+    assert conversion_facts("none") == {"convert": "none"}
+    facts = conversion_facts("t2s.json")
+    assert facts["convert"] == "t2s"
+    assert facts["opencc"]
+    assert len(facts["dictionaries_sha256"]) == 64
