@@ -49,11 +49,10 @@ def first_token_only(network: transformers.PreTrainedModel) -> None:
     a step of a model of four layers).
     """
     if network.config.model_type in ("electra", "bert"):
-        layers = cast(
-            torch.nn.ModuleList, network.get_submodule(f"{network.base_model_prefix}.encoder.layer")
-        )
+        path = f"{network.base_model_prefix}.encoder.layer"
+        last = cast(torch.nn.ModuleList, network.get_submodule(path))[-1]
         # its arguments are the attended and the incoming states, both (rows, tokens, hidden)
-        layers[-1].get_submodule("attention.output").register_forward_pre_hook(
+        last.get_submodule("attention.output").register_forward_pre_hook(
             lambda _, states: tuple(state[:, :1] for state in states)
         )
 

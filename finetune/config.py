@@ -50,7 +50,7 @@ class Runtime:
 
     threads: int = 1
     """CPU threads."""
-    eval_batch_size: int = 64
+    eval_batch_size: int = 32
     """Examples or windows per prediction batch."""
     progress: bool = False
     """Draw a progress bar where the caller gave no callback of its own."""
