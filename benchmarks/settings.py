@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from benchmarks.task import Task
 from finetune.config import FinetuneConfig, default_config
 from pretrain.device import default_dtype, pick_device
-from provenance import MANIFEST
+from provenance import MANIFEST, read_manifest, sha256_file
 
 
 def resolve(
@@ -47,19 +47,33 @@ def resolve(
     return dataclasses.replace(family, **values), sources
 
 
-def converted_corpus(model: str) -> str | None:
-    """The OpenCC conversion to simplified script of a model's corpus, when its manifest names one."""
-    path = Path(model) / MANIFEST
-    if not path.is_file():
-        return None
+SIMPLIFYING = ("t2s", "tw2s", "tw2sp", "hk2s")  # OpenCC configurations
 
-    def find(value: Any) -> str | None:
-        if isinstance(value, dict):
-            convert = value.get("convert")
-            if isinstance(convert, str) and convert.split(".")[0] in ("t2s", "tw2s", "tw2sp", "hk2s"):
-                return convert
-            value = list(value.values())
-        found = map(find, value) if isinstance(value, list) else ()
-        return next(filter(None, found), None)
 
-    return find(json.loads(path.read_text(encoding="utf-8")))
+def converted_corpus(model: str, corpora: Path = Path("data/corpus")) -> str | None:
+    """The OpenCC conversion to simplified script of the corpus behind a model; None where none is known.
+
+    It stands in the manifest of the model or of an ancestor: each names the sha256 of its parent's manifest,
+    which is looked for beside the model (its checkpoint, its run) and under ``corpora``.
+    """
+    folder = Path(model)
+    places = (folder.parent.glob("checkpoints/*/"), (folder.parent,), corpora.glob("*/"))
+    near = {sha256_file(place / MANIFEST): place for place in chain(*places) if (place / MANIFEST).is_file()}
+    seen: set[Path] = set()
+    while folder not in seen and (folder / MANIFEST).is_file():
+        seen.add(folder)
+        manifest = read_manifest(folder)
+        if convert := _find_conversion(manifest):
+            return convert
+        folder = near.get(manifest.get("parent") or "", folder)
+    return None
+
+
+def _find_conversion(value: Any) -> str | None:
+    if isinstance(value, dict):
+        convert = value.get("convert")
+        if isinstance(convert, str) and convert.removesuffix(".json") in SIMPLIFYING:
+            return convert
+        value = list(value.values())
+    found = map(_find_conversion, value) if isinstance(value, list) else ()
+    return next(filter(None, found), None)

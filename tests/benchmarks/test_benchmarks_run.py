@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import pytest
 import tyro
@@ -15,7 +16,7 @@ from benchmarks.settings import converted_corpus, resolve
 from benchmarks.task import get_task
 from benchmarks.trial import Trial, identify, run_trial
 from finetune.models import model_facts
-from provenance import UserError, hold, sha256_file
+from provenance import UserError, hold, sha256_file, write_manifest
 
 COLOURS = "红黄蓝白黑青紫灰"
 
@@ -200,12 +201,24 @@ def test_a_folder_another_run_holds_is_refused(tiny_model, data, tmp_path):
         )
 
 
-def test_a_simplified_corpus_is_warned_of_on_a_traditional_task(tmp_path):
-    """Case 1."""
-    (tmp_path / "manifest.json").write_text(json.dumps({"corpus": {"config": {"convert": "t2s.json"}}}))
-    assert converted_corpus(str(tmp_path)) == "t2s.json"
-    (tmp_path / "manifest.json").write_text(json.dumps({"corpus": {"config": {"convert": "none"}}}))
-    assert converted_corpus(str(tmp_path)) is None
+@pytest.mark.parametrize(("convert", "warned"), [("t2s", True), ("none", False)])
+def test_a_simplified_corpus_is_warned_of_on_a_traditional_task(
+    convert, warned, tiny_model, data, tmp_path, capsys
+):
+    """Case 1: found through the manifests from the model to its checkpoint to its corpus."""
+    corpus, checkpoint = tmp_path / "corpora/web", tmp_path / "run/checkpoints/step-1"
+    model = shutil.copytree(tiny_model, tmp_path / "run/discriminator")
+    for folder in (corpus, checkpoint):
+        folder.mkdir(parents=True)
+    write_manifest(corpus, stage="corpus.build", config={"convert": convert})
+    write_manifest(checkpoint, stage="pretrain.train", config={}, parent=corpus)
+    write_manifest(model, stage="pretrain.export", config={}, parent=checkpoint, name="toy")
+    assert converted_corpus(str(model), tmp_path / "corpora") == ("t2s" if warned else None)
+    shutil.copy(corpus / "manifest.json", tmp_path / "run/manifest.json")  # what the program finds by itself
+    shutil.copytree(data / "cmrc2018", tmp_path / "data/drcd")
+    run(str(model), task="drcd", data=tmp_path / "data", explain=True)
+    printed = capsys.readouterr().out
+    assert ("converted with t2s" in printed and "characters of DRCD" in printed) == warned
     assert converted_corpus("org/name") is None
 
 
