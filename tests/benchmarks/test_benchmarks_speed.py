@@ -8,7 +8,7 @@ CPU = torch.device("cpu")
 
 
 def test_contestants_do_the_same_work():
-    """Untrained, the loss is ln 21128 + 50 ln 2 = 44.62 for each, before and after one update below it."""
+    """Untrained, the loss is ln 21128 + 50 ln 2 = 44.62 for each, and updates lower it."""
     batch = random_batch(4, 64)
     for make in (our_step, transformers_step):
         step = make("tiny", batch, CPU, "fp32")
