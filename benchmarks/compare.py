@@ -122,7 +122,7 @@ def run(
 
 def main() -> None:
     """Command line."""
-    tyro.cli(run)
+    tyro.cli(run, prog="python -m benchmarks.compare")
 
 
 if __name__ == "__main__":

@@ -223,7 +223,7 @@ def fetch(
 
 def main() -> None:
     """Command line."""
-    tyro.cli(fetch)
+    tyro.cli(fetch, prog="python -m benchmarks.fetch")
 
 
 if __name__ == "__main__":

@@ -290,7 +290,7 @@ def run(
 
 def main() -> None:
     """Command line."""
-    tyro.cli(run)
+    tyro.cli(run, prog="python -m benchmarks.speed")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import tyro
+from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from benchmarks import published, render
 from benchmarks.groups import Group, differences, load_groups
@@ -232,10 +233,12 @@ def console_tables(groups: Sequence[Group], known: Sequence[Published]) -> list[
             continue
         warning = "" if protocol == "full" else "; not comparable with the published columns"
         table = Table(
-            *("Task", "Score", "Model", "n", "Measured here"),
+            *("Task", "Score", Column("Model", overflow="fold"), "n", Column("Measured here", no_wrap=True)),
             *(f"Published by HFL: {name}" for name in BESIDE),
             title=f"Measured here, {protocol} protocol{warning}: max (mean) ± std over n seeds, percent",
             title_justify="left",
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
             pad_edge=False,
         )
         for task in get_tasks("all"):
@@ -280,7 +283,7 @@ def run(
 
 def main() -> None:
     """Command line."""
-    tyro.cli(run)
+    tyro.cli(run, prog="python -m benchmarks.tables")
 
 
 if __name__ == "__main__":
