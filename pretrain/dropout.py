@@ -25,7 +25,8 @@ def keep_mask(shape: torch.Size, threshold: int, dtype: torch.dtype) -> torch.Te
     count = shape.numel()
     # From the smallest integer on: plain random_() never sets the sign bit and biases every eighth byte.
     words = torch.empty((count + 7) // 8, dtype=torch.int64).random_(_INT64_MIN, None)
-    return (words.view(torch.uint8)[:count].view(shape) >= threshold).to(dtype)
+    # In place on bytes, and bytes to floats: both vectorised, where bool tensors are not (10 times slower).
+    return words.view(torch.uint8)[:count].ge_(threshold).view(shape).to(dtype)
 
 
 class _Dropped(torch.autograd.Function):

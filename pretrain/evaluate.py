@@ -44,14 +44,14 @@ def evaluate(
         for cpu_batch in batches:
             batch = cpu_batch.to(device)
             with autocast(device, config.dtype):
-                out = OBJECTIVES[config.objective](model, batch, guess=True)
+                out = OBJECTIVES[config.objective](model, batch)
             original = batch.input_ids.flatten()[batch.positions]
             generator += float(out.generator_sum)
             discriminator += float(out.discriminator_sum)
             masked += len(batch.positions)
             tokens += batch.tokens
             drawn += int((out.sampled == original).sum())
-            guessed += 0 if out.guessed is None else int((out.guessed == original).sum())
+            guessed += int((out.guessed == original).sum())
             present = slice(None) if batch.attention_mask is None else batch.attention_mask.bool()
             scores.append(out.logits[present].flatten().float().cpu().numpy())
             labels.append(out.replaced[present].flatten().cpu().numpy())

@@ -1,8 +1,8 @@
 """Write the two networks as transformers folders.
 
 ``python -m pretrain.export RUN_DIR`` exports from the last whole checkpoint of a run, finished or not.
-``python -m pretrain.export --random SIZE --out DIR`` writes the same folders with untrained weights, the baseline
-any pretraining must beat.
+``python -m pretrain.export --random SIZE --out DIR`` writes the same folders with untrained weights, the
+baseline any pretraining must beat.
 """
 
 from __future__ import annotations
@@ -35,6 +35,12 @@ CURVE = (
     ("discriminator_loss", "{:.4f}"),
     ("fake_entropy", "{:.4f}"),
 )
+USE = {
+    "discriminator": "Fine-tune it on Chinese classification or reading comprehension. Its own head says of each "
+    "token how likely it was replaced.",
+    "generator": "It fills in [MASK] and is what the discriminator was trained against. Fine-tune the "
+    "discriminator, not this.",
+}
 
 
 @contextlib.contextmanager
@@ -61,51 +67,39 @@ def encoder_parameters(network: PreTrainedModel) -> int:
 def curve(run: Path) -> str:
     """A dozen lines of the run's log as a Markdown table; empty where there is no log."""
     log = run / "log.jsonl"
-    entries = (
-        [json.loads(line) for line in log.read_text(encoding="utf-8").split("\n") if line]
-        if log.exists()
-        else []
-    )
+    text = log.read_text(encoding="utf-8") if log.exists() else ""
+    entries = [json.loads(line) for line in text.split("\n") if line.endswith("}")]
     if not entries:
         return ""
-    stride = max(1, -(-len(entries) // CURVE_ROWS))
-    shown = [*entries[:-1:stride], entries[-1]]
+    shown = [*entries[: -1 : max(1, -(-len(entries) // CURVE_ROWS))], entries[-1]]
     lines = [
         "| " + " | ".join(name.replace("_", " ") for name, _ in CURVE) + " |",
         "|---:" * len(CURVE) + "|",
     ]
-    lines += ["| " + " | ".join(form.format(e[name]) for name, form in CURVE) + " |" for e in shown]
+    lines += ["| " + " | ".join(form.format(entry[name]) for name, form in CURVE) + " |" for entry in shown]
     held = {k.removeprefix("heldout_"): v for e in entries for k, v in e.items() if k.startswith("heldout_")}
-    text = "\n".join(lines)
     if held:
-        text += "\n\nLast held-out metrics: " + ", ".join(
-            f"{k.replace('_', ' ')} {v:.4g}" for k, v in held.items()
-        )
-        text += " (losses in nats, accuracies, precision, recall and AUC in percent)."
-    return text
+        metrics = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in held.items())
+        lines += ["", f"Last held-out metrics (losses in nats, scores in percent): {metrics}."]
+    return "\n".join(lines)
 
 
 def card(
     name: str, part: str, network: PreTrainedModel, config: PretrainConfig, step: int | None, run: Path
 ) -> str:
-    """The model card: what it is, from what, how trained, what for."""
-    trained = (
-        "**The weights are random**: this is the untrained baseline."
-        if step is None
-        else f"Trained for {step:,} of {config.steps:,} steps of {config.batch_size} rows of up to {config.length} tokens."
-    )
-    use = (
-        "Fine-tune it on Chinese classification or reading comprehension. It says per token how likely it was replaced."
-        if part == "discriminator"
-        else "It fills in [MASK]; it is what trained the discriminator. Fine-tune the discriminator, not this."
-    )
-    data = (
-        "none"
-        if step is None
-        else f"a packed corpus; `manifest.json` names its checkpoint, which names the corpus manifest (sha256), run `{run.name}`"
-    )
-    settings = "\n".join(f"- {k}: {v}" for k, v in plain(config).items())
-    curves = "" if step is None else curve(run)
+    """The model card: what it is, from what data, how trained, what for."""
+    trained, data, curves = "**The weights are random**: this is the untrained baseline.", "None.", ""
+    if step is not None:
+        trained = (
+            f"Trained for {step:,} of {config.steps:,} steps of {config.batch_size} rows of up to "
+            f"{config.length} tokens."
+        )
+        data = (
+            "A packed corpus. The parent in `manifest.json` is the sha256 of the checkpoint's manifest, whose "
+            "parent is the corpus manifest's."
+        )
+        curves = f"\n## Curves\n\n{table}\n" if (table := curve(run)) else ""
+    settings = "\n".join(f"- {key}: {value}" for key, value in plain(config).items())
     return f"""---
 language: zh
 library_name: transformers
@@ -115,22 +109,22 @@ tags: [electra]
 
 # {name}
 
-An ELECTRA {part} for Chinese with {encoder_parameters(network):,} parameters in the encoder (embeddings included),
+An ELECTRA {part} for Chinese with {encoder_parameters(network):,} parameters in the encoder, embeddings included,
 written by zh-electra. {trained}
 
 ## Intended use
 
-{use} Text is lower-cased; the vocabulary is BERT-Chinese's 21,128 entries. It reflects whatever its training text holds
-and is not meant to generate text or to decide about people.
+{USE[part]} Text is lower-cased; the vocabulary is BERT-Chinese's 21,128 entries. The model reflects whatever its
+training text holds; it is not meant to generate text or to decide about people.
 
 ## Data
 
-{data}.
+{data}
 
 ## Configuration
 
 {settings}
-{f"{chr(10)}## Curves{chr(10)}{chr(10)}{curves}{chr(10)}" if curves else ""}"""
+{curves}"""
 
 
 def export_network(
@@ -164,6 +158,7 @@ def export_model(
     vocab: Path,
     parent: Path | None,
     step: int | None,
+    run: Path | None = None,
 ) -> None:
     """Write ``out/discriminator`` and ``out/generator``.
 
@@ -172,6 +167,7 @@ def export_model(
         vocab: the vocabulary file, copied into both.
         parent: the checkpoint folder the weights are from; None for random weights.
         step: steps trained; None for random weights.
+        run: folder whose log the card shows; default ``out``.
     """
     parts = {
         "discriminator": (model.discriminator, name),
@@ -182,7 +178,7 @@ def export_model(
             network,
             out / part,
             vocab=vocab,
-            readme=card(called, part, network, config, step, out),
+            readme=card(called, part, network, config, step, run or out),
             name=called,
             config=config,
             identity={"config": plain(config), "part": part, "step": step},
@@ -191,18 +187,48 @@ def export_model(
         )
 
 
+def export_run(
+    run: Path, out: Path | None = None, name: str | None = None, vocab: Path | None = None
+) -> Path:
+    """Export from the last whole checkpoint of ``run`` into ``out`` (default ``run``); returns that folder.
+
+    Raises:
+        UserError: there is no whole checkpoint.
+    """
+    found = last_checkpoint(run, print)
+    if found is None:
+        raise UserError(f"{run} holds no whole checkpoint; run pretrain.train first or give another folder")
+    checkpoint, manifest = found
+    config = config_from(manifest["config"])
+    model = Electra(config.shape)
+    step = load_checkpoint(checkpoint, model, None, torch.device("cpu"))
+    name, out = name or manifest["name"], out or run
+    export_model(model, config, out, name, vocab=vocab_path(vocab), parent=checkpoint, step=step, run=run)
+    return out
+
+
+def export_random(
+    size: str, out: Path, *, name: str | None = None, seed: int = 0, vocab: Path | None = None
+) -> None:
+    """Write untrained networks of ``size`` into ``out``."""
+    torch.manual_seed(seed)
+    model, config = Electra(PRESETS[size].shape), PRESETS[size]
+    called = name or f"zh-electra-{size}-random"
+    export_model(model, config, out, called, vocab=vocab_path(vocab), parent=None, step=None)
+
+
 @dataclass(frozen=True)
 class Arguments:
     """Export a run's networks, or random ones, as transformers folders."""
 
     run: tyro.conf.Positional[Path | None] = None
     """Folder of a pretraining run, finished or not."""
-    random: Literal[tuple(PRESETS)] | None = None  # type: ignore[valid-type]
+    random: Literal["tiny", "mini", "small", "small-ex", "base", "large"] | None = None
     """Write untrained weights of this size in place of a run's."""
     out: Path | None = None
     """Folder that receives discriminator/ and generator/; default: the run's own."""
     name: str | None = None
-    """Name of the model in results; default: zh-electra-SIZE[-random], or as the run calls it."""
+    """Name of the model in results; default: as the run calls it, or zh-electra-SIZE-random."""
     seed: int = 0
     """Seed of random weights."""
     vocab: Path | None = None
@@ -212,28 +238,13 @@ class Arguments:
 def main() -> None:
     """Entry point of ``python -m pretrain.export``."""
     given = tyro.cli(Arguments, prog="python -m pretrain.export")
-    if (given.run is None) == (given.random is None):
-        raise UserError("give a run folder, or --random SIZE with --out DIR")
-    if given.random is not None:
-        if given.out is None:
-            raise UserError("--random needs --out DIR for the folders it writes")
-        config = PRESETS[given.random]
-        torch.manual_seed(given.seed)
-        name, step, parent, out = given.name or f"zh-electra-{given.random}-random", None, None, given.out
-        model = Electra(config.shape)
+    if given.random is not None and given.out is not None and given.run is None:
+        out = given.out
+        export_random(given.random, out, name=given.name, seed=given.seed, vocab=given.vocab)
+    elif given.run is not None and given.random is None:
+        out = export_run(given.run, given.out, given.name, given.vocab)
     else:
-        run = given.run
-        found = last_checkpoint(run, print)
-        if found is None:
-            raise UserError(
-                f"{run} holds no whole checkpoint; run pretrain.train first or give another folder"
-            )
-        parent, manifest = found
-        config = config_from(manifest["config"])
-        model = Electra(config.shape)
-        step, out = load_checkpoint(parent, model, None, torch.device("cpu")), given.out or run
-        name = given.name or manifest["name"]
-    export_model(model, config, out, name, vocab=vocab_path(given.vocab), parent=parent, step=step)
+        raise UserError("give a run folder, or --random SIZE with --out DIR")
     print(f"{out / 'discriminator'} and {out / 'generator'} are transformers folders")
 
 

@@ -8,6 +8,7 @@ from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTrainin
 
 from pretrain.config import Size
 from pretrain.dropout import use_cheap_dropout
+from pretrain.vocabulary import vocabulary_loss
 
 
 def discriminator_config(size: Size) -> ElectraConfig:
@@ -56,32 +57,43 @@ class Electra(nn.Module):
         self.generator.electra.embeddings = self.discriminator.electra.embeddings
         self.generator.generator_lm_head.weight = self.discriminator.electra.embeddings.word_embeddings.weight
 
-    def generator_logits(
+    def generator_loss(
         self,
-        input_ids: torch.Tensor,
+        masked_ids: torch.Tensor,
         attention_mask: torch.Tensor | None,
         token_type_ids: torch.Tensor,
         positions: torch.Tensor,
-    ) -> torch.Tensor:
-        """Vocabulary logits at the chosen positions only.
+        labels: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The masked language model at the chosen positions only.
 
         Args:
-            input_ids, attention_mask, token_type_ids: (rows, tokens); no mask means no padding.
+            masked_ids, attention_mask, token_type_ids: (rows, tokens); no mask means no padding.
             positions: (chosen,) indices into the flattened rows.
+            labels: (chosen,) original ids.
 
         Returns:
-            (chosen, vocabulary) logits: the full table would be rows · tokens high.
+            As :func:`pretrain.vocabulary.vocabulary_loss`.
         """
         hidden = self.generator.electra(
-            input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
+            masked_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
         ).last_hidden_state
-        chosen = hidden.flatten(0, 1)[positions]
-        return self.generator.generator_lm_head(self.generator.generator_predictions(chosen))
+        chosen = self.generator.generator_predictions(hidden.flatten(0, 1)[positions])
+        head = self.generator.generator_lm_head
+        return vocabulary_loss(chosen, head.weight, head.bias, labels)
 
     def discriminator_logits(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None, token_type_ids: torch.Tensor
     ) -> torch.Tensor:
-        """(rows, tokens) logits; above 0 means replaced."""
-        return self.discriminator(
+        """(rows, tokens) fp32 logits; above 0 means replaced.
+
+        The last unit runs in fp32: bf16 would round logits near -2 to steps of 0.008, more than a young
+        discriminator tells tokens apart by.
+        """
+        hidden = self.discriminator.electra(
             input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
-        ).logits
+        ).last_hidden_state
+        head = self.discriminator.discriminator_predictions
+        hidden = head.activation(head.dense(hidden))
+        with torch.autocast(hidden.device.type, enabled=False):
+            return head.dense_prediction(hidden.float()).squeeze(-1)

@@ -23,29 +23,16 @@ class Outputs:
     """What one forward pass yields.
 
     generator_sum, discriminator_sum: scalar sums of nats, over chosen positions and all but padding.
-    sampled: (chosen,) ids the generator drew. logits: (rows, tokens) of the discriminator.
-    replaced: (rows, tokens) bool labels. guessed: (chosen,) most likely ids.
+    sampled, guessed: (chosen,) ids the generator drew and held most likely (the latter without gradients only).
+    logits: (rows, tokens) of the discriminator. replaced: (rows, tokens) bool labels.
     """
 
     generator_sum: torch.Tensor
     discriminator_sum: torch.Tensor
     sampled: torch.Tensor
+    guessed: torch.Tensor
     logits: torch.Tensor
     replaced: torch.Tensor
-    guessed: torch.Tensor | None = None
-
-
-@torch.no_grad()
-def sample(logits: torch.Tensor) -> torch.Tensor:
-    """One id per row of ``logits`` (rows, vocabulary), drawn at temperature 1.
-
-    The same distribution as the Gumbel maximum, by inverting the cumulative sum: one uniform number a row in
-    place of one per vocabulary entry. Always in fp32; an id of probability 0 is never drawn.
-    """
-    cumulative = functional.softmax(logits, dim=-1, dtype=torch.float32).cumsum(dim=-1)
-    # Stay a rounding step below 1, else the product could reach the total and fall off the end.
-    uniform = torch.rand(len(logits), 1, device=logits.device).clamp(max=1 - 2**-23)
-    return torch.searchsorted(cumulative, uniform * cumulative[:, -1:], right=True).squeeze(1)
 
 
 def corrupt(
@@ -65,31 +52,27 @@ def corrupt(
     return corrupted, corrupted != input_ids
 
 
-def rtd(model: Electra, batch: Batch, guess: bool = False) -> Outputs:
+def rtd(model: Electra, batch: Batch) -> Outputs:
     """Replaced token detection (Clark et al. 2020): the generator fills in, the discriminator finds where.
 
-    Args:
-        model: both networks.
-        batch: original and masked ids with the chosen positions.
-        guess: also return the generator's most likely ids.
+    No gradient passes from the discriminator's loss through the drawn ids to the generator.
     """
     input_ids, positions = batch.input_ids, batch.positions
     attention_mask, types = batch.attention_mask, batch.token_type_ids
-    logits = model.generator_logits(batch.masked_ids, attention_mask, types, positions).float()
-    generator_sum = functional.cross_entropy(logits, input_ids.flatten()[positions], reduction="sum")
-    sampled = sample(logits.detach())
+    labels = input_ids.flatten()[positions]
+    generator_sum, sampled, guessed = model.generator_loss(
+        batch.masked_ids, attention_mask, types, positions, labels
+    )
     corrupted, replaced = corrupt(input_ids, positions, sampled)
-
-    scores = model.discriminator_logits(corrupted, attention_mask, types).float()
-    losses = functional.binary_cross_entropy_with_logits(scores, replaced.float(), reduction="none")
+    logits = model.discriminator_logits(corrupted, attention_mask, types)
+    losses = functional.binary_cross_entropy_with_logits(logits, replaced.float(), reduction="none")
     if attention_mask is not None:
         losses = losses * attention_mask
-    guessed = logits.detach().argmax(dim=-1) if guess else None
-    return Outputs(generator_sum, losses.sum(), sampled, scores.detach(), replaced, guessed)
+    return Outputs(generator_sum, losses.sum(), sampled, guessed, logits.detach(), replaced)
 
 
 class Objective(nn.Module):
-    """``model`` under an entry of :data:`OBJECTIVES`: what data parallelism wraps, both networks in one module."""
+    """``model`` under an entry of :data:`OBJECTIVES`: the one module that data parallelism wraps."""
 
     def __init__(self, model: Electra, name: str) -> None:
         super().__init__()

@@ -261,7 +261,7 @@ def train(arguments: Arguments) -> None:
         upcoming = pool.submit(batches, first)
         window = torch.zeros(4, device=device)  # generator and discriminator sums, fakes, skipped steps
         counted = torch.zeros(2, dtype=torch.float64)  # masked, tokens
-        clock, saved, step = time.perf_counter(), first, first
+        clock, step = time.perf_counter(), first
         while step < steps:
             micro_batches = upcoming.result()
             if step + 1 < steps:
