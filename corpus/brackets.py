@@ -1,4 +1,7 @@
-"""Brackets that dropped templates leave empty (case 9). For corpora only, never for benchmark contexts."""
+"""What dropped markup leaves behind: empty brackets (case 9), spaces and separators around nothing.
+
+For corpora only, never for benchmark contexts.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,48 @@ _SEPARATORS = r"\s，、；：。·,;:.—–/／|"
 _SUSPECT = re.compile(f"[{re.escape(''.join(_PAIRS))}][{_SEPARATORS}]*[{re.escape(''.join(_CLOSING))}]")
 _SAYS_SOMETHING = re.compile(f"[^{_SEPARATORS}]")
 _CALL = re.compile(r"[A-Za-z0-9_]$")
+
+GAP = "\0"  # stands where markup without text of its own was; no XML and no page has this character
+# Dates in brackets of their own that stand in brackets already: （名，（1893年－1976年）).
+_NESTED = re.compile(f"{GAP}(?<=[，；、]{GAP})（([^（）\n]{{1,60}})）(?=）)")
+_MARKS = "：，；、,; \t"
+_GAPS = re.compile(f"{GAP}[{_MARKS[1:]}{GAP}]*")
+_STOP = re.compile(r"[。！？：]|[.:!?](?![A-Za-z0-9])")
+_RANK = "：、,，;；"  # of several separators the strongest stays
+
+
+def close_gaps(text: str) -> str:
+    """``text`` without its gaps, and without the spaces and separators that each leaves too many."""
+    if GAP not in text:
+        return text
+    text = _NESTED.sub(r"\1", text)
+    pieces: list[str] = []
+    position = 0
+    for gap in _GAPS.finditer(text):
+        start, end = gap.span()
+        before = text[max(position, start - 8) : start]
+        start -= len(before) - len(before.rstrip(_MARKS))
+        pieces += text[position:start], _closed(text, start, end)
+        position = end
+    return "".join(pieces) + text[position:]
+
+
+def _closed(text: str, start: int, end: int) -> str:
+    """What joins the text before and after ``text[start:end]``, a gap with its spaces and separators."""
+    run = text[start:end]
+    before, after = text[start - 1 : start] or "\n", text[end : end + 1] or "\n"
+    if before == "\n" or before in _PAIRS or after in _CLOSING or _STOP.match(text, end):
+        return ""
+    separator = max(run.strip(f" \t{GAP}"), key=_RANK.find, default="")
+    spaced = run[-1] in " \t" if separator else " " in run or "\t" in run
+    if not spaced or after == "\n" or separator in ("：", "、", "，", "；"):
+        return separator
+    return separator if _wide(before) and _wide(after) else separator + " "
+
+
+def _wide(character: str) -> bool:
+    """Is this of a script, or a mark, that is written without spaces?"""
+    return character >= "\u2e80" or character in "“”‘’…—·"
 
 
 def remove_empty_brackets(text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from corpus.brackets import GAP
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -14,6 +16,20 @@ DROPPED_TAGS = _words(  # elements whose content is not prose
     inputbox templatedata templatestyles hiero categorytree indicator includeonly rt rp style script"""
 )
 NEWLINE_TAGS = _words("br p poem blockquote li dd dt tr")
+
+
+def without_comments(text: str) -> str:
+    """``text`` without ``<!-- -->``; an unclosed comment loses its mark only."""
+    pieces: list[str] = []
+    position = 0
+    while (start := text.find("<!--", position)) >= 0:
+        end = text.find("-->", start + 4)
+        if end < 0:
+            return "".join(pieces) + text[position:].replace("<!--", "")
+        pieces.append(text[position:start])
+        position = end + 3
+    return "".join(pieces) + text[position:]
+
 
 # --- links ----------------------------------------------------------------------------------------
 
@@ -67,7 +83,7 @@ TEXT_TEMPLATES: dict[str, tuple[str, ...]] = {
         "nowrap nobr small smaller big bigger large em strong sub sup underline nobold noitalic kbd": ("1",),
         "tl tlx ruby abbr tooltip circa val nts num formatnum 僻字 專名 专名 書名 书名 lj jpn zhi": ("1",),
         "nihongo nihongo2 flag flagcountry country 旗幟": ("1",),
-        "lang lang2 transl color colored fontcolor colortext font-size hover": ("2", "text", "1"),
+        "lang lang2 transl color colored fontcolor font-color colortext font-size hover": ("2", "text", "1"),
         "quote cquote quotation bquote quotebox blockquote tq": ("text", "quote", "content", "1"),
         # links to articles that only another language's edition has
         "le": ("3", "1"),
@@ -78,6 +94,7 @@ TEXT_TEMPLATES: dict[str, tuple[str, ...]] = {
 }
 TEXT_PREFIXES: dict[str, tuple[str, ...]] = {
     "lang-": ("1", "text"),
+    "ruby-": ("1",),
     "link-": ("3", "1"),
     "internal-link-helper/": ("3", "d", "1"),
 }
@@ -85,23 +102,29 @@ CONSTANTS = {"!": "|", "=": "=", "·": "·", "•": "•", "spaced-ndash": " –
 _NAMED = re.compile(r"\s*([^\s=<>\[\]{}]{1,40})\s*=")
 
 
+def _value(argument: str) -> str:
+    return argument.strip() if argument.strip(f" \t\n{GAP}") else ""
+
+
 def _parameters(arguments: list[str]) -> dict[str, str]:
     values: dict[str, str] = {}
     place = 0
     for argument in arguments:
         if named := _NAMED.match(argument):
-            values[named[1]] = argument[named.end() :].strip()
+            values[named[1]] = _value(argument[named.end() :])
         else:
             place += 1
-            values[str(place)] = argument.strip()
+            values[str(place)] = _value(argument)
     return values
 
 
 def _life(values: dict[str, str]) -> str:
     """``{{bd|1893年|12月26日|1976年|9月9日}}``, the dates after a person's name."""
-    born = values.get("1", "") + values.get("2", "")
-    died = values.get("3", "") + values.get("4", "")
-    return f"（{born}－{died}）" if born or died else ""
+    first, second, third = (values.get(place, "") for place in "123")
+    if second.endswith("年") and not third:  # two years without days
+        return f"{GAP}（{first}－{second}）"
+    born, died = first + second, third + values.get("4", "")
+    return f"{GAP}（{born}－{died}）" if born or died else ""
 
 
 def template_text(arguments: list[str], title: str) -> str:

@@ -11,8 +11,16 @@ import html
 import re
 from dataclasses import dataclass, field
 
-from corpus.brackets import remove_empty_brackets
-from corpus.markup import DROPPED_TAGS, NEWLINE_TAGS, external_text, link_text, template_text, variant_text
+from corpus.brackets import GAP, close_gaps, remove_empty_brackets
+from corpus.markup import (
+    DROPPED_TAGS,
+    NEWLINE_TAGS,
+    external_text,
+    link_text,
+    template_text,
+    variant_text,
+    without_comments,
+)
 
 MAX_DEPTH = 40  # as MediaWiki has it for templates
 
@@ -29,10 +37,17 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_REF_END = re.compile(r"</ref\s*>|(?=<ref(?:\s[^<>]*)?(?<!/)>)", re.IGNORECASE)
+# The end of an element whose content is dropped, or a second start, which says that the first has no end.
+_TAG_ENDS = {
+    name: re.compile(rf"</{name}\s*>|<{name}(?:\s[^<>]*)?(?<!/)>", re.IGNORECASE)
+    for name in (*DROPPED_TAGS, "ref", "nowiki")
+}
+_INLINE = {"ref", "math", "chem", "ce", "code", "hiero", "rt", "rp"}  # never with a heading inside
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
+_MARKED = frozenset("*#:;-")
 _LIST_MARKS = re.compile(r"[*#:;]+[ \t]*")
 _RULE = re.compile(r"-{4,}[ \t]*")
+_WORD = re.compile(r"\w")
 _TAG_NAME = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
 
 
@@ -124,6 +139,9 @@ class _Scanner:
         if text:
             self.stack[-1].pieces.append(text)
 
+    def _put_or_gap(self, text: str) -> None:
+        self.stack[-1].pieces.append(text or GAP)
+
     def _flush(self, depth: int) -> None:
         """Give up all constructs above ``depth``: their text joins what they stand in."""
         while len(self.stack) > depth:
@@ -159,7 +177,7 @@ class _Scanner:
 
     def _open(self, mark: str, end: int) -> int:
         if mark[-1] == "}":
-            self._put(template_text(mark[2:-2].split("|"), self.title))
+            self._put_or_gap(template_text(mark[2:-2].split("|"), self.title))
             return end
         return self._push("template", mark, end, len(mark))
 
@@ -167,7 +185,7 @@ class _Scanner:
         start = end - len(mark)
         if mark == "}-" or (self.stack[-1].kind == "variant" and self.text.startswith("}-", start)):
             if self._reach("variant"):
-                self._put(variant_text("|".join(self.stack.pop().finish()), self.script))
+                self._put_or_gap(variant_text("|".join(self.stack.pop().finish()), self.script))
             else:
                 self._put("}-")
             return start + 2
@@ -185,23 +203,23 @@ class _Scanner:
             value = template_text(arguments, self.title)
         if frame.braces - count >= 2:
             self.stack.append(_Frame("template", frame.mark, frame.braces - count))
-        self._put(value)
+        self._put_or_gap(value)
         return start + count
 
     def _link(self, mark: str, end: int) -> int:
         if mark[-1] == "]":
-            self._put(link_text(mark[2:-2].split("|")))
+            self._put_or_gap(link_text(mark[2:-2].split("|")))
             return end
         return self._push("link" if mark == "[[" else "external", mark, end)
 
     def _end(self, mark: str, end: int) -> int:
         if self.stack[-1].kind == "external" or (mark == "]" and self._reach("external")):
-            self._put(external_text(self.stack.pop().finish()[0]))
+            self._put_or_gap(external_text(self.stack.pop().finish()[0]))
             return end - len(mark) + 1
         if mark == "]":
             self._put(mark)
         elif self._reach("link"):
-            self._put(link_text(self.stack.pop().finish()))
+            self._put_or_gap(link_text(self.stack.pop().finish()))
         return end
 
     def _pipe(self, mark: str, end: int) -> int:
@@ -233,62 +251,69 @@ class _Scanner:
                 self.stack.pop()
                 self._put("\n")
         elif mark.startswith("</") or mark.endswith("/>"):
-            pass
-        elif name == "ref":
-            return self._reference(end)
-        elif name in DROPPED_TAGS or name == "nowiki":
-            return self._raw(name, end)
+            if name == "ref":
+                self._put(GAP)
+        elif name in _TAG_ENDS:
+            return self._element(name, mark, end)
         return end
 
-    def _reference(self, end: int) -> int:
-        """Past the reference; one without an end goes up to the end of its line."""
-        close = _REF_END.search(self.text, end)
-        if close and close[0]:
-            return close.end()
-        limit = close.start() if close else len(self.text)
-        line_end = self.text.find("\n", end, limit)
-        return limit if line_end < 0 else line_end
+    def _element(self, name: str, mark: str, end: int) -> int:
+        """Past an element whose content is not prose; a start tag without its end goes alone.
 
-    def _raw(self, name: str, end: int) -> int:
-        """Past an element whose content is not wikitext: kept as it stands for nowiki, else dropped."""
-        if name in self.never_closed:
-            return end
-        close = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(self.text, end)
+        Code within a line is read on as text; ``nowiki`` and inline ``syntaxhighlight`` stay as they stand.
+        """
+        close = None if name in self.never_closed else _TAG_ENDS[name].search(self.text, end)
         if close is None:
             self.never_closed.add(name)
-            return end
-        if name == "nowiki":
-            self._put(self.text[end : close.start()])
-        return close.end()
+        elif close[0].startswith("</"):
+            inside = self.text[end : close.start()]
+            if name == "nowiki" or (name in ("syntaxhighlight", "source") and " inline" in mark):
+                self._put(inside)
+                return close.end()
+            if name == "code" and "\n" not in inside:
+                return end
+            if name not in _INLINE or "\n==" not in inside:
+                self._put(GAP)
+                return close.end()
+        self._put(GAP)
+        return end
 
 
-def _without_comments(text: str) -> str:
-    """``text`` without ``<!-- -->``; an unclosed comment loses its mark only."""
-    pieces: list[str] = []
-    position = 0
-    while (start := text.find("<!--", position)) >= 0:
-        end = text.find("-->", start + 4)
-        if end < 0:
-            return "".join(pieces) + text[position:].replace("<!--", "")
-        pieces.append(text[position:start])
-        position = end + 3
-    return "".join(pieces) + text[position:]
+def _heading(line: str) -> tuple[int, str]:
+    """Level and text of a heading; level 0 for any other line that begins with an equals sign."""
+    text = line.strip("=")
+    if line[-1] != "=" or not text.strip():
+        return 0, line
+    level = min(len(line) - len(line.lstrip("=")), len(line) - len(line.rstrip("=")))
+    return level, text.strip()
 
 
 def _plain_line(line: str) -> str:
-    """One line without heading, list, definition and rule marks."""
-    line = line.strip(" \t")
-    if not line:
-        return line
+    """One line that begins with one of ``_MARKED``, without list, definition and rule marks."""
     first = line[0]
-    if first == "=" and len(line) > 2 and line[-1] == "=":
-        return line.strip("=").strip() or line
-    if first in "*#:;":
+    if first != "-":
         text = line[_LIST_MARKS.match(line).end() :]  # type: ignore[union-attr]
         return text.replace(" : ", "\n", 1) if first == ";" else text
-    if first == "-" and (rule := _RULE.match(line)):
-        return line[rule.end() :]
-    return line
+    rule = _RULE.match(line)
+    return line[rule.end() :] if rule else line
+
+
+def _plain_lines(lines: list[str]) -> list[str]:
+    """Plain lines; a heading stays where a line of text or a kept heading of a lower rank follows it."""
+    kept: list[str] = []
+    below = 0  # level of the line kept last, which is the one that follows
+    for line in map(str.strip, reversed(lines)):
+        level, text = _heading(line) if line[:1] == "=" else (0, line)
+        if level:
+            if level >= below:
+                continue
+            below = level
+        elif line:
+            text = _plain_line(line) if line[0] in _MARKED else line
+            if below < 99 and _WORD.search(text):
+                below = 99
+        kept.append(text)
+    return kept[::-1]
 
 
 def wikitext_to_text(wikitext: str, *, title: str = "", script: str = "hans") -> str:
@@ -301,9 +326,10 @@ def wikitext_to_text(wikitext: str, *, title: str = "", script: str = "hans") ->
     """
     # An escaped tag (&lt;ref&gt;) is dropped as a tag (case 11); all other entities are unescaped after the
     # scan, so that escaped marks such as &#91; stay text, and nothing is unescaped twice.
-    text = wikitext.replace("\r\n", "\n").replace("&lt;", "<").replace("&gt;", ">")
-    text = _Scanner("\n" + _without_comments(text), title, script).run()
+    text = wikitext.replace("\r\n", "\n").replace("&lt;", "<").replace("&gt;", ">").replace(GAP, "")
+    text = _Scanner("\n" + without_comments(text), title, script).run()
     if "&" in text:
         text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
-    text = "\n".join(map(_plain_line, text.split("\n")))
-    return remove_empty_brackets(re.sub(r"\n{3,}", "\n\n", text).strip())
+    text = remove_empty_brackets(close_gaps(text))
+    text = "\n".join(_plain_lines(text.split("\n")))
+    return re.sub(r"\n{3,}", "\n\n", text).strip()

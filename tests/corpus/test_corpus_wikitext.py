@@ -73,7 +73,7 @@ def test_empty_brackets_case_9(before, after):
         ('甲<ref name="x"/>乙', "甲乙"),
         ("甲<ref>[[丙]]{{cite|a}}</ref>乙", "甲乙"),
         ("甲<REF name=a>丙</Ref >乙", "甲乙"),
-        ("甲<ref>未完\n乙<ref>丙</ref>丁", "甲\n乙丁"),  # an unclosed reference ends with its line
+        ("甲<ref>未完\n乙<ref>丙</ref>丁", "甲未完\n乙丁"),  # an unclosed reference loses its mark only
         ("&amp;lt;甲&amp;nbsp;", "&lt;甲&nbsp;"),  # unescaped once, not twice
         ("&#91;&#91;甲]]", "[[甲"),
         ("* 甲\n# 乙\n; 丙\n: 丁", "甲\n乙\n丙\n丁"),
@@ -99,7 +99,7 @@ def test_references_and_entities_case_11(wikitext, text):
         ("'''甲'''是''乙''，'''''丙'''''，O'Neil", "甲是乙，丙，O'Neil"),
         ("甲<!-- [[乙 {{ -->丙<!-- 未完", "甲丙 未完"),
         ("甲<nowiki>[[乙]]</nowiki>", "甲[[乙]]"),
-        ("甲<math>x^2</math><code>a</code><gallery>\nb.jpg|c\n</gallery>乙<br/>丙", "甲乙\n丙"),
+        ("甲<math>x^2</math><code>a</code><gallery>\nb.jpg|c\n</gallery>乙<br/>丙", "甲a乙\n丙"),
         ("<poem>\n床前\n明月\n</poem>", "床前\n明月"),
         ("{{Infobox|a={{b|c}}|d=[[e]]}}甲{{noteTA|1=x}}", "甲"),
         ("{{lang|en|Apple}}与{{lang-fr|Pomme}}、{{nowrap|甲{{small|乙}}}}", "Apple与Pomme、甲乙"),
@@ -121,6 +121,76 @@ def test_constructs(wikitext, text):
     assert wikitext_to_text(wikitext, title="题") == text
 
 
+@pytest.mark.parametrize(
+    ("wikitext", "text"),
+    [
+        ("甲，&lt;ref&gt; 这样写。\n\n乙<ref>丙</ref>丁", "甲，这样写。\n\n乙丁"),
+        ("甲<ref>乙\n== 节 ==\n丙</ref>丁", "甲乙\n节\n丙丁"),
+        ("甲<math>乙\n\n丙<math>x</math>丁", "甲乙\n\n丙丁"),
+        ("甲<gallery>乙\n\n丙<gallery>\na.jpg\n</gallery>丁", "甲乙\n\n丙丁"),
+        ("甲<code>乙\n\n丙<pre>丁", "甲乙\n\n丙丁"),
+        ("甲<nowiki>[[乙]]\n丙<nowiki>[[丁]]</nowiki>", "甲乙\n丙[[丁]]"),
+    ],
+)
+def test_unclosed_elements_keep_text(wikitext, text):
+    assert wikitext_to_text(wikitext) == text
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "text"),
+    [
+        ("用 <code>a &amp;&amp; b</code> 连接", "用 a && b 连接"),
+        ("按<kbd>Ctrl</kbd>，<var>x</var>和<tt>y</tt>", "按Ctrl，x和y"),
+        ('用<syntaxhighlight lang="c" inline>a[0]</syntaxhighlight>取', "用a[0]取"),
+        ("甲\n<code>\na\nb\n</code>\n<source lang=c>\nc\n</source>\n<pre>d</pre>\n乙", "甲\n\n乙"),
+    ],
+)
+def test_code(wikitext, text):
+    """Code within a line is part of the sentence, a block of it is not."""
+    assert wikitext_to_text(wikitext) == text
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "text"),
+    [
+        ("分数 <math>x</math>，称为", "分数，称为"),
+        ("其中 <math>x</math> 是密度", "其中是密度"),
+        ("边长为 <math>a</math>、<math>b</math>，则", "边长为，则"),
+        ("有定理：<math>a</math>。当", "有定理。当"),
+        ("如下：<math>a</math>\n乙", "如下：\n乙"),
+        ("用 Word <ref>x</ref> and Excel <ref>x</ref>, 甲{{x}} .NET", "用 Word and Excel, 甲 .NET"),
+        ("甲，{{x}}乙{{x}}、丙", "甲，乙、丙"),
+        ("{{x}}，甲", "甲"),
+        ("甲  乙，，丙", "甲  乙，，丙"),  # nothing was dropped here
+        ("（{{lang-la|}}，Lanzhou）", "（Lanzhou）"),
+        ("（Helium，{{IPA|x}}）", "（Helium）"),
+        ("（{{lang-de|}}；1919年）", "（1919年）"),
+        ("（甲，{{x}}；乙）（学名：{{x}}）", "（甲；乙）（学名）"),
+        ("（{{lang|en|A}}，{{bd|1656年|1742年}}）", "（A，1656年－1742年）"),
+        ("（A，{{small|{{bd|1656年||1742年}}}}）", "（A，1656年－1742年）"),
+        ("（……）（？）（，甲）{{x}}", "（……）（？）（，甲）"),
+    ],
+)
+def test_dropped_markup_leaves_no_trace(wikitext, text):
+    assert wikitext_to_text(wikitext) == text
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "text"),
+    [
+        ("甲\n== 参考文献 ==\n{{reflist}}\n== 外部链接 ==\n* {{official|x}}\n[[Category:a]]", "甲"),
+        ("== 一 ==\n=== 二 ===\n== 三 ==\n甲", "三\n甲"),
+        ("== 一 ==\n=== 二 ===\n甲\n=== 三 ===\n== 四 ==", "一\n二\n甲"),
+        ("== 一 ==\n==== 二 ====\n=== 三 ===\n乙", "一\n三\n乙"),
+        ("== 一 ==\n{|\n|甲\n|}", ""),
+        ("== 参见 ==\n* [[甲]]", "参见\n甲"),
+        ("=\n==\n甲=乙", "=\n==\n甲=乙"),
+    ],
+)
+def test_headings_without_text(wikitext, text):
+    assert wikitext_to_text(wikitext) == text
+
+
 _MARKS = [
     "{{",
     "[[",
@@ -138,7 +208,23 @@ _MARKS = [
 
 
 @pytest.mark.parametrize(
-    "mark", [*_MARKS, "}}", "]]", "}-", "\n|}", "[http://", "（", "'", "=", "&lt;", "<a "]
+    "mark",
+    [
+        *_MARKS,
+        "}}",
+        "]]",
+        "}-",
+        "\n|}",
+        "[http://",
+        "（",
+        "'",
+        "=",
+        "&lt;",
+        "<a ",
+        "，{{x}}",
+        "<code>",
+        "<ref>\n==",
+    ],
 )
 def test_linear_time(mark):
     """200,000 open marks end, and closing them too: with anything quadratic this takes minutes."""
