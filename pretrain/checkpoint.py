@@ -37,7 +37,7 @@ def save_checkpoint(
     identity: Any,
     corpus: Path,
     name: str,
-    facts: Any,
+    counts: Any,
 ) -> Path:
     """Write ``run/checkpoints/step-<n>`` atomically.
 
@@ -56,15 +56,15 @@ def save_checkpoint(
             parent=corpus,
             name=name,
             step=step,
-            progress=facts,
+            counts=counts,
         )
     return path
 
 
-def prune_checkpoints(run: Path, keep: int, milestone_every: int) -> None:
-    """Delete all but the last ``keep`` checkpoints and those at multiples of ``milestone_every`` steps."""
+def prune_checkpoints(run: Path, keep: int, milestone_every: int | None) -> None:
+    """Delete all but the last ``keep`` checkpoints and, if given, multiples of ``milestone_every`` steps."""
     for step, path in checkpoints(run)[:-keep]:
-        if step % milestone_every:
+        if not milestone_every or step % milestone_every:
             shutil.rmtree(path)
 
 

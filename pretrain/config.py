@@ -91,13 +91,13 @@ class Runtime:
     log_every: int = 20
     """Steps between two lines of log.jsonl."""
     eval_every: int | None = None
-    """Steps between two held-out evaluations; default: a twentieth of the run."""
+    """Steps between two held-out evaluations; default: a twentieth of the run, 100 to 5,000."""
     eval_rows: int = 256
     """Held-out rows an evaluation reads."""
     save_every: int | None = None
-    """Steps between two checkpoints, of which the last two stay; default: a twentieth of the run."""
+    """Steps between two checkpoints, the last two stay; default: a twentieth of the run, 100 to 5,000."""
     milestone_every: int | None = None
-    """Checkpoints at multiples of this many steps stay for good; default: a quarter of the run."""
+    """Checkpoints at multiples of this many steps stay for good; default: none does."""
     tensorboard: bool = True
     """Write TensorBoard curves under OUT/tensorboard."""
     name: str | None = None
@@ -175,5 +175,5 @@ def micro_batch(config: PretrainConfig, runtime: Runtime, processes: int) -> int
 
 
 def every(value: int | None, steps: int, parts: int) -> int:
-    """``value``, or the run divided into ``parts``."""
-    return max(1, steps // parts) if value is None else max(1, value)
+    """``value`` in steps; default the run divided into ``parts``, but 100 to 5,000 steps."""
+    return min(5000, max(100, steps // parts)) if value is None else max(1, value)

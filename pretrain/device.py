@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 from functools import cache
 from pathlib import Path
 
@@ -48,3 +49,16 @@ def autocast(device: torch.device, dtype: str) -> contextlib.AbstractContextMana
     if dtype not in DTYPES:
         raise UserError(f"dtype {dtype!r} is not known; choose one of {', '.join(DTYPES)}")
     return torch.autocast(device.type, dtype=DTYPES[dtype], enabled=dtype != "fp32")
+
+
+def keep_freed_memory() -> None:
+    """Have glibc reuse freed tensors instead of handing them back to the system after every step.
+
+    By default each tensor of 128 KiB or more is mapped and zeroed anew: 5 to 15 % of a small model's step on a
+    CPU. Does nothing where the C library is another one.
+    """
+    mmap_threshold, trim_threshold = -3, -1  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of malloc.h
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL("libc.so.6")
+        library.mallopt(mmap_threshold, 32 * 2**20)
+        library.mallopt(trim_threshold, 2**31 - 1)

@@ -29,8 +29,8 @@ def evaluate(
     Returns:
         ``heldout_`` entries. Percent: ``generator_accuracy`` (most likely id), ``generator_accuracy_sampled``,
         ``precision``, ``recall`` and ``auc`` of the discriminator. Nats: ``loss`` and its parts,
-        ``fake_entropy``. Share: ``fake_rate``. An accuracy of 100 - fake rate is what "all original" scores, so
-        accuracy itself is not among them.
+        ``fake_entropy``. Share: ``fake_rate``. "All original" would be right for 1 - fake rate of the tokens,
+        so accuracy is not among them.
     """
     from sklearn.metrics import roc_auc_score
 

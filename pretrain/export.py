@@ -36,8 +36,8 @@ CURVE = (
     ("fake_entropy", "{:.4f}"),
 )
 USE = {
-    "discriminator": "Fine-tune it on Chinese classification or reading comprehension. Its own head says of each "
-    "token how likely it was replaced.",
+    "discriminator": "Fine-tune it on Chinese classification or reading comprehension. Its own head says of "
+    "each token how likely it was replaced.",
     "generator": "It fills in [MASK] and is what the discriminator was trained against. Fine-tune the "
     "discriminator, not this.",
 }
@@ -95,8 +95,8 @@ def card(
             f"{config.length} tokens."
         )
         data = (
-            "A packed corpus. The parent in `manifest.json` is the sha256 of the checkpoint's manifest, whose "
-            "parent is the corpus manifest's."
+            "A packed corpus: the parent in `manifest.json` is the sha256 of the checkpoint's manifest, and that "
+            "one's parent is the corpus manifest's."
         )
         curves = f"\n## Curves\n\n{table}\n" if (table := curve(run)) else ""
     settings = "\n".join(f"- {key}: {value}" for key, value in plain(config).items())
@@ -109,13 +109,13 @@ tags: [electra]
 
 # {name}
 
-An ELECTRA {part} for Chinese with {encoder_parameters(network):,} parameters in the encoder, embeddings included,
-written by zh-electra. {trained}
+An ELECTRA {part} for Chinese, written by zh-electra. {encoder_parameters(network):,} parameters in the encoder
+with its embeddings. {trained}
 
 ## Intended use
 
-{USE[part]} Text is lower-cased; the vocabulary is BERT-Chinese's 21,128 entries. The model reflects whatever its
-training text holds; it is not meant to generate text or to decide about people.
+{USE[part]} Text is lower-cased; the vocabulary is BERT-Chinese's 21,128 entries. The model reflects
+whatever its training text holds; it is not meant to generate text or to decide about people.
 
 ## Data
 

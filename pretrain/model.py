@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
@@ -35,6 +37,12 @@ def generator_config(size: Size) -> ElectraConfig:
     return config
 
 
+def _in_autocast_dtype(_module: nn.Module, _inputs: Any, output: torch.Tensor) -> torch.Tensor:
+    """Forward hook: without it a network that projects no embeddings casts every layer's input anew."""
+    kind = output.device.type
+    return output.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else output
+
+
 class Electra(nn.Module):
     """Both networks; embeddings with their LayerNorm are one module, the MLM output uses the word table.
 
@@ -47,10 +55,10 @@ class Electra(nn.Module):
         super().__init__()
         self.discriminator = ElectraForPreTraining(discriminator_config(size))
         self.generator = ElectraForMaskedLM(generator_config(size))
-        self.tie()
         if cheap_dropout:
             use_cheap_dropout(self)
-            self.tie()
+        self.tie()
+        self.discriminator.electra.embeddings.register_forward_hook(_in_autocast_dtype)
 
     def tie(self) -> None:
         """Share what is shared; again after anything that may have copied parameters."""

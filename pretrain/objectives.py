@@ -23,7 +23,7 @@ class Outputs:
     """What one forward pass yields.
 
     generator_sum, discriminator_sum: scalar sums of nats, over chosen positions and all but padding.
-    sampled, guessed: (chosen,) ids the generator drew and held most likely (the latter without gradients only).
+    sampled, guessed: (chosen,) ids the generator drew and held most likely (that without gradients only).
     logits: (rows, tokens) of the discriminator. replaced: (rows, tokens) bool labels.
     """
 

@@ -26,7 +26,7 @@ def duration(seconds: float) -> str:
 
 
 class Report:
-    """Writes entries to ``out/log.jsonl`` and TensorBoard and shows where a run stands; ``quiet`` does nothing."""
+    """Writes ``out/log.jsonl`` and TensorBoard curves, shows where a run stands; ``quiet`` does nothing."""
 
     def __init__(self, out: Path, steps: int, quiet: bool = False) -> None:
         self.out, self.steps, self.quiet = out, steps, quiet
@@ -101,8 +101,9 @@ class Report:
         step, now = entry["step"], time.monotonic()
         left = (now - self.began) / max(1, step - self.first) * (self.steps - step)
         state = (
-            f"loss {entry['loss']:.2f} = {entry['generator_loss']:.3f} + {entry['discriminator_loss']:.4f} x weight "
-            f"(entropy of the fake rate {entry['fake_entropy']:.4f}), {entry['tokens_per_second']:,.0f} tokens/s"
+            f"loss {entry['loss']:.2f}, generator {entry['generator_loss']:.3f}, discriminator "
+            f"{entry['discriminator_loss']:.4f} (entropy of the fake rate {entry['fake_entropy']:.4f}), "
+            f"{entry['tokens_per_second']:,.0f} tokens/s"
         )
         if self.task is not None:
             self.progress.update(self.task, state=state)
@@ -110,7 +111,8 @@ class Report:
             self.say(
                 f"step {step:,} held-out: loss {entry['heldout_loss']:.2f}, discriminator "
                 f"{entry['heldout_discriminator_loss']:.4f} (entropy {entry['heldout_fake_entropy']:.4f}), "
-                f"AUC {entry['heldout_auc']:.1f} %, generator accuracy {entry['heldout_generator_accuracy']:.1f} %"
+                f"AUC {entry['heldout_auc']:.1f} %, "
+                f"generator accuracy {entry['heldout_generator_accuracy']:.1f} %"
             )
         if step - self.first == 10:
             self.say(f"at the pace of the first 10 steps the rest takes {duration(left)}")

@@ -8,144 +8,32 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
-import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import torch
-import tyro
 
 from pretrain.checkpoint import last_checkpoint, load_checkpoint, prune_checkpoints, save_checkpoint
-from pretrain.config import PRESETS, PretrainConfig, Runtime, config_from, differences, every, micro_batch
+from pretrain.command import STAGE, Arguments, claim, corpus_folder, parse
+from pretrain.config import every, micro_batch
 from pretrain.data import heldout_batches, open_corpus, train_batches
-from pretrain.device import autocast, default_dtype, pick_device
+from pretrain.device import autocast, default_dtype, keep_freed_memory, pick_device
 from pretrain.evaluate import entropy, evaluate
 from pretrain.export import export_model
 from pretrain.flops import step_flops
 from pretrain.model import Electra
-from pretrain.objectives import OBJECTIVES, Objective
+from pretrain.objectives import Objective
 from pretrain.optim import Adam, clipping, learning_rate, parameter_groups
 from pretrain.report import Report
-from provenance import (
-    UserError,
-    config_id,
-    hold,
-    plain,
-    read_manifest,
-    run_cli,
-    verify_manifest,
-    write_json,
-    write_manifest,
-)
+from provenance import config_id, hold, plain, run_cli, write_manifest
 
-STAGE = "pretrain.train"
-RUN = "run.json"
-OWN = ("checkpoints", "discriminator", "generator", "tensorboard", "log.jsonl", "manifest.json", RUN)
-CORPORA = Path("data/corpus")
 _DROPOUT = 3  # first word of a random stream's key; 0 to 2 are those of pretrain.data
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """Pretrain a generator and a discriminator on a packed corpus, and export both as transformers folders."""
-
-    size: tyro.conf.Positional[str]
-    """Preset the settings start from: tiny, mini, small, small-ex, base or large."""
-    corpus: str
-    """Folder that corpus.build wrote, or a name under data/corpus/."""
-    out: Path
-    """Folder of the run."""
-    config: tyro.conf.OmitArgPrefixes[PretrainConfig]
-    runtime: tyro.conf.OmitArgPrefixes[Runtime] = field(default_factory=Runtime)
-    resume: bool = False
-    """Go on from the last whole checkpoint under OUT; starts a run where there is none."""
-    overwrite: bool = False
-    """Delete what an earlier run left under OUT."""
-    from_manifest: Annotated[Path | None, tyro.conf.arg(name="from")] = None
-    """Take the settings from this manifest.json in place of the preset's."""
-
-
-def parse(arguments: Sequence[str]) -> Arguments:
-    """Command line to settings: the preset (or ``--from``), then what the options change.
-
-    Raises:
-        UserError: unknown size or objective, or a manifest of another stage.
-    """
-    given = list(arguments)
-    size = given[0] if given and not given[0].startswith("-") else "small"
-    if size not in PRESETS:
-        raise UserError(f"size {size!r} is not known; choose one of {', '.join(PRESETS)}")
-    config = PRESETS[size]
-    for at, word in enumerate(given):
-        source = given[at + 1] if word == "--from" and at + 1 < len(given) else word.removeprefix("--from=")
-        if word.startswith("--from") and source != word:
-            manifest = json.loads(Path(source).read_text(encoding="utf-8")) if Path(source).is_file() else {}
-            if "config" not in manifest:
-                raise UserError(f"{source} is not the manifest of a pretraining run; give OUT/manifest.json")
-            config = config_from(manifest["config"])
-    default = Arguments(size=tyro.MISSING, corpus=tyro.MISSING, out=tyro.MISSING, config=config)
-    parsed = tyro.cli(Arguments, default=default, args=given, prog="python -m pretrain.train")
-    if parsed.config.objective not in OBJECTIVES:
-        raise UserError(
-            f"objective {parsed.config.objective!r} is not known; choose of {', '.join(OBJECTIVES)}"
-        )
-    return parsed
-
-
-def corpus_folder(name: str) -> Path:
-    """The corpus folder a user means: a path, else a name under ``data/corpus``."""
-    path = Path(name)
-    if not path.is_dir() and (CORPORA / name).is_dir():
-        path = CORPORA / name
-    if not path.is_dir():
-        there = ", ".join(sorted(p.name for p in CORPORA.glob("*") if p.is_dir())) or "nothing"
-        raise UserError(f"corpus {name} is no folder, and data/corpus holds {there}; run corpus.build first")
-    return path
-
-
-def claim(out: Path, run: dict[str, Any], *, resume: bool, overwrite: bool) -> bool:
-    """Make ``out`` ready for the run; False where the same run is already finished there.
-
-    Raises:
-        UserError: another run, an unfinished one without ``resume``, or foreign files lie there.
-    """
-    if overwrite:
-        for name in OWN:
-            path = out / name
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    if (out / "manifest.json").exists():
-        found = read_manifest(out)
-        if found["config_id"] != run["config_id"]:
-            changes = "; ".join(differences(found["config"], run["config"])) or "the corpus"
-            raise UserError(
-                f"{out} holds a finished run of other settings ({changes}); add --overwrite or change --out"
-            )
-        verify_manifest(out, STAGE)
-        return False
-    if (out / RUN).exists():
-        found = json.loads((out / RUN).read_text(encoding="utf-8"))
-        if found["config_id"] != run["config_id"]:
-            changes = "; ".join(differences(found["config"], run["config"])) or "the corpus"
-            raise UserError(
-                f"{out} holds an unfinished run of other settings ({changes}); add --overwrite or change --out"
-            )
-        if not resume:
-            raise UserError(
-                f"{out} holds an unfinished run; add --resume to go on or --overwrite to start again"
-            )
-        return True
-    if any(not p.name.startswith(".") for p in out.iterdir()):
-        raise UserError(f"{out} is not empty and holds no run; choose another folder")
-    write_json(out / RUN, run)
-    return True
 
 
 @contextlib.contextmanager
@@ -175,6 +63,7 @@ def train(arguments: Arguments) -> None:
     from accelerate import Accelerator, DistributedDataParallelKwargs
 
     runtime, out = arguments.runtime, arguments.out
+    keep_freed_memory()
     if runtime.threads is not None:
         torch.set_num_threads(runtime.threads)
     ddp = DistributedDataParallelKwargs(broadcast_buffers=False, gradient_as_bucket_view=True)
@@ -215,26 +104,26 @@ def train(arguments: Arguments) -> None:
             eps=config.eps,
         )
         parameters = list(model.parameters())
-        first, totals = 0, {"tokens": 0.0, "skipped": 0.0}
+        first, total_tokens, skipped = 0, 0, torch.zeros((), device=device)
         if found := last_checkpoint(out, report.say):
-            first, totals = load_checkpoint(found[0], model, optimizer, device), found[1]["progress"]
+            first = load_checkpoint(found[0], model, optimizer, device)
+            total_tokens = found[1]["counts"]["tokens"]
+            skipped += found[1]["counts"]["skipped"]
             report.say(f"resumed from {found[0].name}")
-        objective = accelerator.prepare_model(Objective(model, config.objective))
+        with warnings.catch_warnings(action="ignore"):  # accelerate passes an option that torch renamed
+            objective = accelerator.prepare_model(Objective(model, config.objective))
         flops = step_flops(config)
 
         # --- the plan, before the first step
         save_every, eval_every = every(runtime.save_every, steps, 20), every(runtime.eval_every, steps, 20)
-        milestone_every = every(runtime.milestone_every, steps, 4)
         report.say(
-            f"{arguments.size} (config {run['config_id']}): {len(rows):,} rows of up to {config.length} tokens, "
-            f"{steps:,} steps of {config.batch_size} rows = {steps * config.batch_size / len(rows):.2f} epochs\n"
-            f"{processes} process(es) on {device.type}, {config.dtype}, {torch.get_num_threads()} threads each, "
-            f"{config.batch_size // processes // micro} micro-batch(es) of {micro} rows; "
+            f"{arguments.size} (config {run['config_id']}): {len(rows):,} rows of up to {config.length} "
+            f"tokens, {steps:,} steps of {config.batch_size} rows, {steps * config.batch_size / len(rows):.2f} epochs;\n"
+            f"{processes} process(es) on {device.type}, {config.dtype}, {torch.get_num_threads()} thread(s) "
+            f"each, {config.batch_size // processes // micro} micro-batch(es) of {micro} rows; "
             f"checkpoint every {save_every:,} steps, held-out metrics every {eval_every:,}"
         )
-        held = (
-            heldout_batches(heldout, config, runtime.eval_rows, micro) if rank == 0 and len(heldout) else []
-        )
+        held = heldout_batches(heldout, config, runtime.eval_rows, micro) if rank == 0 else []
         report.start(first, runtime.tensorboard)
 
         def batches(step: int) -> Any:
@@ -251,15 +140,17 @@ def train(arguments: Arguments) -> None:
                     identity=identity,
                     corpus=corpus,
                     name=name,
-                    facts=totals,
+                    counts={"tokens": total_tokens, "skipped": round(skipped.item())},
                 )
-                prune_checkpoints(out, 2, milestone_every)
+                prune_checkpoints(out, 2, runtime.milestone_every)
 
         # --- the loop
         stop = stack.enter_context(stop_on_sigterm())
         pool = stack.enter_context(ThreadPoolExecutor(1))
         upcoming = pool.submit(batches, first)
-        window = torch.zeros(4, device=device)  # generator and discriminator sums, fakes, skipped steps
+        window = torch.zeros(
+            3, device=device
+        )  # since the last log line: generator and discriminator sums, fakes
         counted = torch.zeros(2, dtype=torch.float64)  # masked, tokens
         clock, step = time.perf_counter(), first
         while step < steps:
@@ -298,29 +189,26 @@ def train(arguments: Arguments) -> None:
                     loss = processes * (generator + config.discriminator_weight * discriminator)
                     loss.backward()
                 fakes = result.replaced.sum()
-                window[:3] += torch.stack([result.generator_sum, result.discriminator_sum, fakes]).detach()
+                window += torch.stack([result.generator_sum, result.discriminator_sum, fakes]).detach()
             divide_by, skip = clipping(parameters, config.clip)
             optimizer.step(divide_by=divide_by, skip=skip)
             optimizer.zero_grad(set_to_none=True)
-            window[3] += skip / processes
+            skipped += skip  # the same on every process: gradients are
             counted += counts[:2]
+            total_tokens += round(tokens)
             step += 1
             report.advance(step)
 
             if step % runtime.log_every == 0 or step == steps or step % eval_every == 0 or step - first == 10:
                 sums = accelerator.reduce(window) if processes > 1 else window
-                generator_sum, discriminator_sum, fake_sum, skips = sums.tolist()
+                generator_sum, discriminator_sum, fake_sum = sums.tolist()
                 seconds = time.perf_counter() - clock
                 masked_sum, token_sum = counted.tolist()
-                totals = {
-                    "tokens": totals["tokens"] + token_sum,
-                    "skipped": totals["skipped"] + skips,
-                }
                 generator_loss = generator_sum / max(1.0, masked_sum)
                 discriminator_loss = discriminator_sum / token_sum
                 entry = {
                     "step": step,
-                    "tokens": int(totals["tokens"]),
+                    "tokens": total_tokens,
                     "flops": flops * step,
                     "lr": rate,
                     "loss": generator_loss + config.discriminator_weight * discriminator_loss,
@@ -329,7 +217,7 @@ def train(arguments: Arguments) -> None:
                     "fake_rate": fake_sum / token_sum,
                     "fake_entropy": entropy(fake_sum / token_sum),
                     "tokens_per_second": token_sum / seconds,
-                    "skipped": round(totals["skipped"]),
+                    "skipped": round(skipped.item()),
                 }
                 if held and (step % eval_every == 0 or step == steps):
                     entry |= evaluate(model, held, config, device)
@@ -360,12 +248,13 @@ def train(arguments: Arguments) -> None:
                 config=config,
                 identity=identity,
                 parent=corpus,
-                counts=totals,
+                counts={"tokens": total_tokens, "skipped": round(skipped.item())},
                 name=name,
                 runtime={**plain(runtime), "processes": processes, "threads": torch.get_num_threads()},
             )
             report.say(
-                f"{steps:,} steps done: {out / 'discriminator'} and {out / 'generator'} are transformers folders"
+                f"{steps:,} steps done: {out / 'discriminator'} and {out / 'generator'} "
+                "are transformers folders"
             )
         accelerator.wait_for_everyone()
 

@@ -1,7 +1,7 @@
 """The generator's vocabulary projection, its loss and its draws in one pass.
 
-With 21,128 entries the logits are the largest tensors of a small model's step. Here they exist for a few rows
-at a time, while they are in the processor's cache; what stays is the gradient, in the arithmetic of the products.
+With 21,128 entries the logits are the largest tensors of a small model's step. Here they exist for a few
+rows at a time, while they are in the processor's cache; what stays is the gradient, in the dtype of the products.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def vocabulary_loss(
         labels: (chosen,) original ids.
 
     Returns:
-        Sum of the negative log likelihoods in nats (differentiable; one token counts at most 87), one id drawn per
-        row (follows ``torch.manual_seed``), and the most likely id per row, filled only where gradients are off.
+        Sum of the negative log likelihoods in nats (differentiable; one token counts at most 87), one id
+        drawn per row (follows ``torch.manual_seed``), the most likely id per row (without gradients only).
     """
     kind = hidden.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32

@@ -5,6 +5,7 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
+
 from provenance import write_manifest
 
 CLS, SEP = 101, 102

@@ -1,0 +1,100 @@
+"""Masking: cases 36 to 39 and 54."""
+
+import numpy as np
+import pytest
+
+from pretrain.masking import (
+    CLS,
+    MASK,
+    PAD,
+    SEP,
+    UNK,
+    candidates,
+    choose_tokens,
+    choose_words,
+    hide,
+    masked_count,
+)
+
+
+def rows(count: int, tokens: int, length: int = 128) -> np.ndarray:
+    out = np.full((count, length), PAD)
+    out[:, :tokens] = np.arange(1000, 1000 + tokens)
+    out[:, 0], out[:, tokens - 1] = CLS, SEP
+    return out
+
+
+def test_hidden_share_is_85_percent_and_nothing_is_random():
+    """Case 36: over 100,000 chosen positions 0.85 ± 0.005 are [MASK], the rest unchanged, no third kind."""
+    original = np.arange(1000, 101_000)[None]
+    hidden = hide(original, np.ones_like(original, bool), np.random.default_rng(0).random((1, 100_000)))
+    masked = hidden == MASK
+    assert masked.mean() == pytest.approx(0.85, abs=0.005)
+    assert (hidden[~masked] == original[~masked]).all()
+
+
+@pytest.mark.parametrize(
+    ("tokens", "length", "expected"),
+    [(5, 128, 1), (10, 128, 2), (100, 128, 15), (110, 128, 16), (128, 128, 19), (512, 512, 77)],
+)
+def test_how_many(tokens, length, expected):
+    """Case 37: round half to even, at most int(0.155 · length)."""
+    assert masked_count(tokens, length) == expected
+
+
+@pytest.mark.parametrize(("length", "fraction", "cap"), [(128, 0.15, 19), (256, 0.15, 39), (512, 0.25, 130)])
+def test_cap(length, fraction, cap):
+    """Case 37: the cap itself."""
+    assert masked_count(10 * length, length, fraction) == cap
+
+
+def test_candidates_leave_out_special_tokens_only():
+    """Case 38: [UNK] may be chosen; [CLS], [SEP], [MASK] and padding may not."""
+    ids = np.array([[CLS, UNK, 700, MASK, SEP, PAD]])
+    assert candidates(ids).tolist() == [[False, True, True, False, False, False]]
+
+
+def test_without_replacement_and_exact_counts():
+    """Case 39: 19 distinct positions of a full row, 16 of 110 tokens, all of them candidates."""
+    random = np.random.default_rng(1)
+    for tokens, expected in ((128, 19), (110, 16), (10, 2), (3, 1)):
+        ids = rows(50, tokens)
+        chosen = choose_tokens(ids, random.random(ids.shape), 128, 0.15)
+        assert (chosen.sum(axis=1) == expected).all()
+        assert not (chosen & ~candidates(ids)).any()
+
+
+def test_every_candidate_is_equally_likely():
+    """Case 39: over many draws each of 20 candidates is chosen 3/20 of the time."""
+    ids = rows(20_000, 22, 24)
+    chosen = choose_tokens(ids, np.random.default_rng(2).random(ids.shape), 128, 0.15)
+    assert chosen[:, 1:21].mean(axis=0) == pytest.approx(np.full(20, 3 / 20), abs=0.012)
+
+
+def test_whole_words():
+    """Case 37 for words: no word is cut, the count is never exceeded, and nearly always reached."""
+    random = np.random.default_rng(3)
+    ids = rows(50, 128)
+    starts = random.random(ids.shape) < 0.6
+    chosen = choose_words(ids, starts, random.random(ids.shape), 128, 0.15)
+    assert (chosen.sum(axis=1) <= 19).all()
+    assert chosen.sum(axis=1).mean() > 18.5
+    inside = ~starts[:, 2:127]  # a token that continues the word before it shares its fate
+    assert (chosen[:, 2:127] == chosen[:, 1:126])[inside].all()
+
+
+def test_one_long_word_is_still_masked():
+    """A row that is one word longer than the count is masked whole rather than not at all."""
+    ids = rows(1, 20)
+    chosen = choose_words(
+        ids, np.zeros(ids.shape, bool), np.random.default_rng(0).random(ids.shape), 128, 0.15
+    )
+    assert chosen.sum() == 18
+
+
+def test_row_without_candidates():
+    """Case 54: [CLS][SEP] alone has nothing to choose and breaks nothing."""
+    ids = np.array([[CLS, SEP, PAD]])
+    scores = np.zeros(ids.shape)
+    assert not choose_tokens(ids, scores, 128, 0.15).any()
+    assert not choose_words(ids, ids > 0, scores, 128, 0.15).any()

@@ -1,0 +1,270 @@
+"""Networks, vocabulary loss and the objective: cases 40 to 45, 48 to 50, 54."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import ElectraModel
+
+from pretrain.config import PRESETS, SIZES, Size
+from pretrain.data import Batch
+from pretrain.flops import paper_row, torch_row
+from pretrain.model import Electra, discriminator_config, generator_config
+from pretrain.objectives import corrupt, rtd
+from pretrain.optim import Adam, parameter_groups
+from pretrain.vocabulary import draw, vocabulary_loss
+
+SMALL = Size(layers=2, hidden=32, heads=2, embedding=24, generator_fraction=0.5, vocab_size=1000, dropout=0.0)
+
+
+def parameters(config) -> int:
+    with torch.device("meta"):
+        return sum(p.numel() for p in ElectraModel(config).parameters())
+
+
+def batch_of(
+    rows: int, tokens: int, vocab: int, chosen: list[int], lengths: list[int] | None = None
+) -> Batch:
+    ids = torch.randint(200, vocab, (rows, tokens))
+    mask = None
+    if lengths is not None:
+        mask = (torch.arange(tokens)[None] < torch.tensor(lengths)[:, None]).float()
+        ids = (ids * mask).long()
+    positions = torch.tensor(chosen, dtype=torch.long)
+    masked = ids.flatten().index_fill(0, positions, 103).view_as(ids)
+    count = rows * tokens if lengths is None else sum(lengths)
+    return Batch(ids, masked, torch.zeros_like(ids), positions, mask, count)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [("small", 12_280_576), ("small-ex", 24_495_104), ("base", 101_677_056), ("large", 324_472_832)],
+)
+def test_parameters(size, expected):
+    """Case 44: encoder with embeddings, as HFL publishes them."""
+    assert parameters(discriminator_config(SIZES[size])) == expected
+
+
+def test_generator_shapes():
+    """Cases 43 and 44: all layers, width scaled, heads of 64; small's generator has 3,378,496 parameters."""
+    assert parameters(generator_config(SIZES["small"])) == 3_378_496
+    third = dataclasses.replace(SIZES["base"], generator_fraction=1 / 3)
+    for size, expected in (
+        (SIZES["small"], (64, 1, 256, 12)),
+        (third, (256, 4, 1024, 12)),
+        (SIZES["base"], (192, 3, 768, 12)),
+        (SIZES["large"], (256, 4, 1024, 24)),
+        (SIZES["mini"], (128, 2, 512, 4)),
+    ):
+        c = generator_config(size)
+        assert (c.hidden_size, c.num_attention_heads, c.intermediate_size, c.num_hidden_layers) == expected
+
+
+def test_heads_as_google_has_them():
+    """Case 48: erf gelu, LayerNorm ε 1e-12, dense to the embedding width, then the word table."""
+    model = Electra(SMALL)
+    assert model.discriminator.config.hidden_act == "gelu"
+    assert model.generator.generator_predictions.LayerNorm.eps == 1e-12
+    assert model.generator.generator_predictions.dense.out_features == SMALL.embedding
+    assert model.discriminator.discriminator_predictions.dense_prediction.out_features == 1
+
+
+def assert_tied(model: Electra) -> None:
+    table = model.discriminator.electra.embeddings.word_embeddings.weight
+    assert model.generator.electra.embeddings.word_embeddings.weight.data_ptr() == table.data_ptr()
+    assert model.generator.generator_lm_head.weight.data_ptr() == table.data_ptr()
+    assert model.generator.electra.embeddings is model.discriminator.electra.embeddings
+    assert model.generator.electra.embeddings_project is not model.discriminator.electra.embeddings_project
+
+
+def test_tying_survives():
+    """Case 45: after building, moving, loading and an optimiser step; each tied parameter once."""
+    model = Electra(SMALL, cheap_dropout=True)
+    assert_tied(model)
+    model.to(torch.device("cpu")).double().float()
+    model.load_state_dict(model.state_dict())
+    groups = parameter_groups(model.named_parameters(), 0.01)
+    every = [p for group in groups for p in group["params"]]
+    assert len({id(p) for p in every}) == len(every) == len(list(model.parameters()))
+    out = rtd(model, batch_of(2, 8, 1000, [1, 9]))
+    (out.generator_sum + out.discriminator_sum).backward()
+    Adam(groups, lr=0.1).step()
+    assert_tied(model)
+
+
+def test_initial_loss(vocab_path):
+    """Case 41: ln 21128 + 50 · ln 2 = 44.62 with random weights and the whole vocabulary."""
+    torch.manual_seed(0)
+    model = Electra(SIZES["tiny"], cheap_dropout=True).train()
+    batch = batch_of(8, 128, 21128, [r * 128 + c for r in range(8) for c in range(1, 115, 6)])
+    out = rtd(model, batch)
+    total = out.generator_sum / len(batch.positions) + 50 * out.discriminator_sum / batch.tokens
+    assert math.log(21128) + 50 * math.log(2) == pytest.approx(44.62, abs=0.01)
+    assert total.item() == pytest.approx(44.62, abs=0.3)
+
+
+def test_labels():
+    """Case 40: original 5 6 7, chosen 1 and 2, drawn 6 and 9 -> 5 6 9, labels 0 0 1: a lucky guess is original."""
+    corrupted, replaced = corrupt(torch.tensor([[5, 6, 7]]), torch.tensor([1, 2]), torch.tensor([6, 9]))
+    assert corrupted.tolist() == [[5, 6, 9]]
+    assert replaced.tolist() == [[False, False, True]]
+
+
+def test_replaced_tokens_are_the_drawn_ones():
+    """Case 39: every replaced id is the one drawn for its own position."""
+    torch.manual_seed(0)
+    batch = batch_of(4, 16, 1000, list(range(1, 60, 5)))
+    out = rtd(Electra(SMALL), batch)
+    corrupted, replaced = corrupt(batch.input_ids, batch.positions, out.sampled)
+    assert torch.equal(corrupted.flatten()[batch.positions], out.sampled)
+    assert torch.equal(replaced, out.replaced)
+    untouched = torch.ones(64, dtype=torch.bool).index_fill(0, batch.positions, False)
+    assert torch.equal(corrupted.flatten()[untouched], batch.input_ids.flatten()[untouched])
+
+
+def test_discriminator_loss_is_transformers_own():
+    """Case 41: mean over every token that is no padding, [CLS] and [SEP] among them."""
+    torch.manual_seed(0)
+    model = Electra(SMALL).eval()
+    batch = batch_of(2, 12, 1000, [1, 2, 14], lengths=[12, 7])
+    out = rtd(model, batch)
+    corrupted, replaced = corrupt(batch.input_ids, batch.positions, out.sampled)
+    theirs = model.discriminator(corrupted, attention_mask=batch.attention_mask, labels=replaced.long()).loss
+    assert out.discriminator_sum.item() / 19 == pytest.approx(theirs.item(), abs=1e-6)
+
+
+def test_draws_follow_the_probabilities():
+    """Case 42: logits ln(.7 .2 .1), 100,000 draws; an entry of probability 0 never comes."""
+    torch.manual_seed(0)
+    logits = torch.tensor([0.7, 0.2, 0.1, 0.0]).log()
+    drawn = draw(logits.softmax(-1).expand(100_000, 4).contiguous(), torch.rand(100_000))
+    share = torch.bincount(drawn, minlength=4) / 100_000
+    assert share.tolist() == pytest.approx([0.7, 0.2, 0.1, 0.0], abs=0.01)
+    assert share[3] == 0
+
+
+def test_draw_at_the_edges():
+    """Case 42: uniform numbers of 0 and just under 1 fall on possible entries only."""
+    probabilities = torch.tensor([[0.0, 0.5, 0.5, 0.0, 0.0, 0.0]]).repeat(2, 1)
+    assert draw(probabilities, torch.tensor([0.0, 1 - 2**-24])).tolist() == [1, 2]
+
+
+def test_draw_over_blocks_is_the_plain_inverse():
+    """Case 42: the two-step sum draws what one cumulative sum in double precision does."""
+    torch.manual_seed(0)
+    probabilities, uniform = torch.randn(500, 21128).mul(3).softmax(-1), torch.rand(500)
+    plain = torch.searchsorted(probabilities.double().cumsum(-1), uniform.double()[:, None], right=True)
+    assert (draw(probabilities, uniform) == plain.squeeze(1)).float().mean() > 0.99
+
+
+def test_no_gradient_from_discriminator_to_generator():
+    """Case 42: the discriminator's loss leaves weights that only the generator has without gradient."""
+    model = Electra(SMALL)
+    rtd(model, batch_of(2, 8, 1000, [1, 9])).discriminator_sum.backward()
+    embeddings = {id(p) for p in model.discriminator.electra.embeddings.parameters()}
+    for parameter in model.generator.parameters():
+        if id(parameter) not in embeddings:
+            assert parameter.grad is None or not parameter.grad.any()
+    assert model.discriminator.electra.embeddings.word_embeddings.weight.grad.any()
+
+
+def test_vocabulary_loss_is_cross_entropy():
+    """Case 49: only chosen rows are projected; loss and gradients equal torch's cross entropy."""
+    torch.manual_seed(0)
+    tensors = [torch.randn(70, 16), torch.randn(1000, 16), torch.randn(1000)]
+    ours, theirs = ([t.clone().requires_grad_() for t in tensors] for _ in range(2))
+    labels = torch.randint(0, 1000, (70,))
+    loss, drawn, _ = vocabulary_loss(*ours, labels)
+    expected = functional.cross_entropy(theirs[0] @ theirs[1].T + theirs[2], labels, reduction="sum")
+    assert drawn.shape == (70,)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    (loss * 0.3).backward()
+    (expected * 0.3).backward()
+    for a, b in zip(ours, theirs, strict=True):
+        assert torch.allclose(a.grad, b.grad, atol=1e-5)
+
+
+def test_never_a_full_table_of_logits(monkeypatch):
+    """Case 49: the projection sees as many rows as there are chosen positions, not rows · tokens."""
+    seen = []
+    linear = functional.linear
+
+    def counting(x, weight, bias=None):
+        if len(weight) == 1000:
+            seen.append(len(x))
+        return linear(x, weight, bias)
+
+    monkeypatch.setattr(functional, "linear", counting)
+    rtd(Electra(SMALL), batch_of(4, 16, 1000, list(range(1, 60, 5))))
+    assert sum(seen) == 12
+
+
+def test_nothing_chosen_is_no_nan():
+    """Case 54: a forced batch without candidates has loss 0 for the generator and finite gradients."""
+    model = Electra(SMALL)
+    out = rtd(model, batch_of(1, 2, 1000, []))
+    (out.generator_sum + out.discriminator_sum).backward()
+    assert out.generator_sum.item() == 0
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+
+
+def test_two_processes_with_3_and_17_masked_tokens(monkeypatch):
+    """Case 50: sums over counts of all, added over two processes, are the gradients of one process with 20."""
+    torch.manual_seed(0)
+    model = Electra(SMALL)
+    a, b = (batch_of(2, 16, 1000, chosen) for chosen in ([1, 5, 20], [*range(1, 15), 18, 20, 25]))
+    whole = Batch(
+        *(torch.cat([getattr(a, n), getattr(b, n)]) for n in ("input_ids", "masked_ids", "token_type_ids")),
+        torch.cat([a.positions, b.positions + 32]),
+        None,
+        64,
+    )
+    assert (len(a.positions), len(b.positions)) == (3, 17)
+    # Draw the most likely id, so that both ways see the same replacements.
+    monkeypatch.setattr("pretrain.vocabulary.draw", lambda probabilities, _: probabilities.argmax(-1))
+
+    def gradients(*batches: Batch) -> list[torch.Tensor]:
+        model.zero_grad()
+        for batch in batches:
+            out = rtd(model, batch)
+            (out.generator_sum / 20 + 50 * out.discriminator_sum / 64).backward()
+        return [p.grad.clone() for p in model.parameters()]
+
+    for one, two in zip(gradients(whole), gradients(a, b), strict=True):
+        assert torch.allclose(one, two, atol=1e-6)
+
+
+def test_flops_as_torch_counts_them():
+    """Within 2 % of torch.utils.flop_counter over a real step of mini's shape."""
+    size = dataclasses.replace(SIZES["mini"], dropout=0.0)
+    model = Electra(size, cheap_dropout=True)
+    batch = batch_of(2, 128, 21128, [r * 128 + c for r in range(2) for c in range(1, 115, 6)])
+    with FlopCounterMode(display=False) as counter:
+        out = rtd(model, batch)
+        (out.generator_sum + out.discriminator_sum).backward()
+    assert counter.get_total_flops() == pytest.approx(2 * torch_row(size, 128, 19), rel=0.02)
+
+
+def test_flops_as_the_paper_counts_them():
+    """Clark et al. 2020: 1.4e18 for small (1M steps of 128 · 128), 6.4e19 for base (766k of 256 · 512)."""
+    small = dataclasses.replace(SIZES["small"], vocab_size=30522)
+    base = dataclasses.replace(SIZES["base"], vocab_size=30522, generator_fraction=1 / 3)
+    assert 1_000_000 * 128 * paper_row(small, 128) == pytest.approx(1.4e18, rel=0.1)
+    assert 766_000 * 256 * paper_row(base, 512) == pytest.approx(6.4e19, rel=0.1)
+
+
+def test_presets_are_the_published_recipe():
+    """HFL's settings, and CPU presets of 2,048 tokens a step."""
+    for name, rate, batch, steps in (
+        ("small", 5e-4, 1024, 1_000_000),
+        ("small-ex", 5e-4, 384, 2_000_000),
+        ("base", 2e-4, 256, 1_000_000),
+        ("large", 1e-4, 96, 2_000_000),
+    ):
+        preset = PRESETS[name]
+        assert (preset.learning_rate, preset.batch_size, preset.steps) == (rate, batch, steps)
+        assert (preset.length, preset.warmup) == (512, 10_000)
+    assert PRESETS["mini"].batch_size * PRESETS["mini"].length == 2048
