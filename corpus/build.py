@@ -169,6 +169,8 @@ def reusable(out: Path, identity: str, overwrite: bool) -> bool:
     if not visible or overwrite:
         return False
     if not (out / MANIFEST).is_file():
+        if (out / WORK / identity).is_dir():
+            return False  # this build was killed while it moved its files into place
         raise UserError(f"{out} is not empty and holds no corpus; choose another --out or pass --overwrite")
     manifest = read_manifest(out)
     if manifest["stage"] != STAGE or manifest["config_id"] != identity:
@@ -176,7 +178,10 @@ def reusable(out: Path, identity: str, overwrite: bool) -> bool:
             f"{out} holds {manifest['stage']} {manifest['config_id']}, not {identity}; "
             "choose another --out or pass --overwrite"
         )
-    verify_manifest(out)
+    try:
+        verify_manifest(out)
+    except UserError as error:
+        raise UserError(f"{error} with --overwrite") from None
     return True
 
 
@@ -208,14 +213,17 @@ def assemble(
     for kind in ("documents", "rejected"):
         (final / kind).mkdir()
         for path in sorted((job.work / kind).glob("*.parquet")):
-            shutil.copyfile(path, final / kind / path.name)
+            rows.link_or_copy(path, final / kind / path.name)
             counted[f"{kind}/{path.name}"] = pq.read_metadata(path).num_rows
     for length in job.config.lengths:
         for split in ("train", "heldout"):
             source, target = job.work / f"rows-{length}" / split, final / f"rows-{length}" / split
-            files = rows.finish_split(
-                target, split, sorted(source.glob("*.arrow")), one_file=split == "heldout"
-            )
+            parts = [source / f"{rank:05d}.arrow" for rank in range(len(steps.blocks(job)))]
+            if missing := [part.name for part in parts if not part.is_file()]:
+                raise UserError(
+                    f"step pack left no {missing[0]} in rows-{length}; run again with --overwrite"
+                )
+            files = rows.finish_split(target, split, parts, one_file=split == "heldout")
             counted |= {f"rows-{length}/{split}/{file}": n for file, n in files.items()}
     shutil.copyfile(job.vocab, final / "vocab.txt")
     summary = report.summarize(job, benchmark)
@@ -308,7 +316,7 @@ def build(options: Options) -> Path:
             "name": name,
             "inputs": inputs,
             "conversion": conversion_facts(config.convert),
-            "code": code_hash(),
+            "code": work.name,
             "runtime": {"workers": runtime.workers, "inputs": [str(path) for path in paths]},
             "seconds": round(time.monotonic() - started, 1),
         }

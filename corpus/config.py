@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import os
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 
@@ -13,7 +14,8 @@ class CorpusConfig:
     Attributes:
         min_han: a document with fewer Han characters is rejected.
         min_han_share: least share of Han among the letters of a document.
-        min_line_han_share: a line of 20 or more characters with less is dropped (code, foreign text).
+        min_line_han_share: least share of Han among the letters of a line of 20 or more characters and less
+            than six Han (else it is dropped: code, foreign text).
         max_kana_share: largest share of kana among kana and Han (above it the text is Japanese).
         max_repeated_lines: largest share of lines that repeat an earlier line of the document.
         min_distinct_pairs: least share of distinct character pairs in a document's first 500 characters.
@@ -56,12 +58,12 @@ class Runtime:
     """Settings that change no output byte.
 
     Attributes:
-        workers: processes that work at once.
+        workers: processes that work at once; the default is the number of cores.
         progress: show progress bars.
         keep_work: keep the folder of intermediate files after success.
     """
 
-    workers: int = 1
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     progress: bool = True
     keep_work: bool = False
 

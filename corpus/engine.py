@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import multiprocess
 from datatrove.executor.local import LocalPipelineExecutor
 from loguru import logger
+from multiprocess.managers import SyncManager
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -30,6 +34,30 @@ from provenance import UserError
 POLL = 0.3  # seconds between two looks at the shards that are done
 
 
+def _end_with(parent: int) -> None:
+    """End this process soon after ``parent`` is gone."""
+
+    def watch() -> None:
+        while True:
+            time.sleep(1)
+            try:
+                os.kill(parent, 0)
+            except ProcessLookupError:
+                os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _manager() -> SyncManager:
+    """What datatrove takes from ``multiprocess.Manager``, without its two faults when a run is killed.
+
+    Forked, the manager's process would inherit the lock on the output folder, and it would never end.
+    """
+    manager = SyncManager(ctx=multiprocess.get_context("forkserver"))
+    manager.start(_end_with, (os.getpid(),))
+    return manager
+
+
 class QuietExecutor(LocalPipelineExecutor):
     """Datatrove's local executor without its log on the console; the log files stay."""
 
@@ -39,7 +67,11 @@ class QuietExecutor(LocalPipelineExecutor):
 
     def run(self) -> Any:
         logger.remove()  # what the parent process would print
-        return super().run()
+        given, multiprocess.Manager = multiprocess.Manager, _manager
+        try:
+            return super().run()
+        finally:
+            multiprocess.Manager = given
 
 
 @contextlib.contextmanager

@@ -78,7 +78,7 @@ def funnel(summary: Mapping[str, Any]) -> Table:
     return ("step", "documents", "of read", "Han characters", "of read"), rows
 
 
-def rule_table(summary: Mapping[str, Any]) -> Table:
+def rule_table(summary: Mapping[str, Any], config: CorpusConfig) -> Table:
     """What each rule did, in the order the rules run; duplicates and contaminated documents at the end."""
     c, t = Counter(summary["rules"]), Counter(summary["totals"])
     rows: list[Sequence[Any]] = []
@@ -87,8 +87,10 @@ def rule_table(summary: Mapping[str, Any]) -> Table:
         if any(numbers):
             rows.append((name, *(f"{n:,}" if n else "" for n in numbers)))
     for name in ("duplicates", "contaminated"):
+        kept = name == "contaminated" and config.contaminated == "report"
         if t[name]:
-            rows.append((name, "", "", f"{t[name]:,}", f"{t[name + '_han']:,}"))
+            label, removed = (f"{name} (kept)", "") if kept else (name, f"{t[name + '_han']:,}")
+            rows.append((label, "", "", f"{t[name]:,}", removed))
     return ("rule", "changed", "lines dropped", "documents rejected", "characters removed"), rows
 
 
@@ -187,7 +189,7 @@ def sections(summary: Mapping[str, Any], config: CorpusConfig) -> list[tuple[str
         (
             "Rules",
             "In the order they run. Examples of what they took are in `rejected/`.",
-            rule_table(summary),
+            rule_table(summary, config),
         ),
         ("Sources", f"Kept documents. [UNK] is id {UNK}.", group_table(summary)),
         ("Rows", f"Packing: {config.packing}. Lengths count [CLS] and [SEP].", row_table(summary, config)),

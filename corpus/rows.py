@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,6 +72,17 @@ def read_rows(path: Path) -> pa.Table:
         return pa.ipc.open_stream(source).read_all()
 
 
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give ``source`` a second name, which costs no space; copy it where the file system has no links.
+
+    It stays where it was, so that a build that is killed while it assembles can be taken up again.
+    """
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 def finish_split(
     folder: Path, split: str, parts: Sequence[Path], *, one_file: bool = False
 ) -> dict[str, int]:
@@ -88,7 +101,7 @@ def finish_split(
         rows = {name: joined.num_rows}
     else:
         for name, (path, _) in zip(names, tables, strict=True):
-            path.replace(folder / name)
+            link_or_copy(path, folder / name)
         rows = {name: table.num_rows for name, (_, table) in zip(names, tables, strict=True)}
     digest = hashlib.sha256()
     for name in rows:

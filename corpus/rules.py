@@ -151,6 +151,14 @@ def html_remains(text: str, config: CorpusConfig) -> str:
     return _ENTITY.sub(lambda match: html.unescape(match[0]), text) if "&" in text else text
 
 
+_LONG_RUN = re.compile(r"([^\sA-Za-z0-9])\1{3,}")
+
+
+def long_runs(text: str, config: CorpusConfig) -> str:
+    """Four or more of one character, not a Latin letter or digit, become three (哈哈哈哈哈, ！！！！！)."""
+    return _LONG_RUN.sub(r"\1\1\1", text)
+
+
 _FENCE = re.compile(r"^[ >]*(```|~~~).*?(?:^[ >]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -239,8 +247,9 @@ def addresses(line: str, config: CorpusConfig) -> str | None:
 _BOILERPLATE = re.compile(
     r"""
       ^\s*(?:via|from|原文|来自|來自|来源|來源|出处|出處|译自|摘自)\s*[:：]\s*(?:\[?https?\b.*)?$
-    | ^\s*(?:作者|编辑|責任編輯|责任编辑|责编|編輯|記者|记者|译者|校对|选题)\s*[:：].{0,60}$(?<![。！？])
-    | ^\s*[（(]\s*题图 | LCTT|^本文由.{0,30}(?:原创|原創|编译|編譯|首发|整理发布|授权发布|翻译)
+    | ^\s*(?:作者|编辑|責任編輯|责任编辑|责编|編輯|记者|記者|译者|譯者|校对|校對|选题)\s*[:：]
+        [^，。！？?!；;,…～]{0,30}$
+    | ^\s*[（(]\s*题图 | ^本文由.{0,30}(?:原创|原創|编译|編譯|首发|整理发布|授权发布|翻译)
     | (?:版权|版權|著作權|著作权)(?:所有|声明|聲明)\s*(?:$|[:：©©,，.。]|(?:未经|不得|翻印|侵权|违者))
     | ^.{0,20}(?:Copyright|©|\(c\))\s*(?:©|\(c\))?\s*(?:19|20)\d\d | [Aa]ll\s[Rr]ights\s[Rr]eserved
     | (?:未经|未經).{0,12}(?:不得|禁止|严禁|嚴禁|请勿|請勿).{0,12}(?:转载|轉載|复制|複製)
@@ -251,14 +260,15 @@ _BOILERPLATE = re.compile(
         |热门推荐|熱門推薦|猜你喜欢|广告|廣告
         |网友评论|发表评论)
         (?:\s*[:：].{0,40})?\s*[>»›…]*$(?<![。！？])
-    | ^.{0,30}(?:扫码|扫描|掃描|長按|长按).{0,10}(?:二维码|二維碼|关注|關注)
+    | (?:扫码|掃碼|扫描|掃描|扫一扫|掃一掃|长按|長按).{0,12}(?:关注|關注|加入|添加|入群|进群)
+    | ^.{0,20}(?:长按|長按).{0,8}(?:二维码|二維碼|识别|識別)
     | ^.{0,15}(?:关注|關注|微信搜索|添加).{0,12}(?:公众号|公眾號|微信号).{0,20}$
     | (?:ICP[备證证]|公网安备|网络文化经营许可证|广播电视节目制作)
     | ^.{0,12}(?:点击|點擊|點選)(?:此处|這裡|这里|查看|進入|进入|下载|下載|图片|圖片).{0,20}$(?<![。！？])
     """,
     re.VERBOSE,
 )
-BOILERPLATE_LENGTH = 120  # characters; a longer line holds text of its own
+BOILERPLATE_LENGTH = 60  # characters; a longer line holds text of its own
 
 
 def boilerplate(line: str, config: CorpusConfig) -> str | None:
@@ -283,11 +293,12 @@ def no_han(line: str, config: CorpusConfig) -> str | None:
 
 
 def little_han(line: str, config: CorpusConfig) -> str | None:
-    """Lines of 20 characters or more that are almost all code, numbers or foreign text."""
+    """Lines of 20 characters or more with under six Han that are almost all code or foreign text."""
     if len(line) < 20:
         return line
     han, share = count_han(line), config.min_line_han_share
-    return line if han >= share * len(line) or han >= share * len(_LETTER.findall(line)) else None
+    says_something = han >= 6 or han >= share * len(line) or han >= share * len(_LETTER.findall(line))
+    return line if says_something else None
 
 
 # --- documents ------------------------------------------------------------------------------------
@@ -348,6 +359,7 @@ LINE_RULES: tuple[Rule, ...] = (
     markdown,
     boilerplate,
     addresses,
+    long_runs,
     link_list,
     no_han,
     little_han,

@@ -39,6 +39,7 @@ from provenance import atomic_file, write_json
 BLOCK = 4_000_000  # characters of raw text in a block: the unit of work after reading
 BATCH = 256  # documents tokenized at once
 EXAMPLES = 3  # changed documents a rank keeps for the report
+SAMPLES = 100  # duplicates kept as examples
 UNK = 100
 
 
@@ -214,17 +215,19 @@ def duplicates_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     seen: set[bytes] = set()
     keeps: list[tuple[str, list[bool], list[float]]] = []
     totals: Counter[str] = Counter()
-    example: list[dict[str, str]] = []
+    examples: list[dict[str, str]] = []
     for path in sorted((job.work / "clean").glob("*.parquet")):
-        table = pq.read_table(path, columns=["id", "fingerprint", "han"])
+        table = pq.read_table(path, columns=["id", "fingerprint", "han", "text"])
         ids, han = table["id"].to_pylist(), table["han"].to_pylist()
         fingerprints = table["fingerprint"].to_pylist()
         keep = dedup.first_of_each(fingerprints, seen) if job.config.dedup else [True] * len(ids)
         for i, kept in enumerate(keep):
             if not kept:
                 totals.update(duplicates=1, duplicates_han=han[i])
-                if len(example) < 200:
-                    example.append({"id": ids[i], "rule": "duplicate", "text": ""})
+                if len(examples) < SAMPLES:
+                    examples.append(
+                        {"id": ids[i], "rule": "duplicate", "text": table["text"][i].as_py()[:2000]}
+                    )
         keeps.append((path.name, keep, [share_of(f"held-out/{key}") for key in ids]))
     shares = sorted(s for _, keep, values in keeps for k, s in zip(keep, values, strict=True) if k)
     threshold = job.config.held_out
@@ -233,7 +236,8 @@ def duplicates_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     for name, keep, values in keeps:
         columns = {"keep": keep, "held_out": [value < threshold for value in values]}
         write_table(job.work / "keep" / name, columns, KEEP)
-    write_json(counts_path(job, "duplicates", rank), {"totals": totals, "examples": example})
+    write_table(job.work / "rejected" / "duplicates.parquet", columns_of(examples, REJECTED), REJECTED)
+    write_json(counts_path(job, "duplicates", rank), {"totals": totals})
 
 
 # --- pack -----------------------------------------------------------------------------------------
@@ -276,7 +280,6 @@ def pack_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     table = table.append_column("held_out", keep["held_out"]).filter(keep["keep"])
     writers = {(n, split): RowBuffer() for n in config.lengths for split in ("train", "heldout")}
     totals = {n: Counter[str]() for n in config.lengths}
-    row_lengths = {n: Counter[str]() for n in config.lengths}
     groups: dict[str, Counter[str]] = {}
     sizes: Counter[str] = Counter()
     for records in batched(table.to_pylist(), BATCH):
@@ -296,7 +299,6 @@ def pack_step(data: Any, rank: int, world_size: int, job: Job) -> None:
                     writers[n, split].add(row)
                     totals[n][f"rows_{split}"] += 1
                     totals[n][f"tokens_{split}"] += len(row.input_ids)
-                    row_lengths[n][str(len(row.input_ids) * 8 // (n + 1))] += 1
             tokens = sum(map(len, pieces))
             unk = sum(list(piece.ids).count(UNK) for piece in pieces)
             group = groups.setdefault(f"{record['source']}\t{record['script']}", Counter())
@@ -312,7 +314,6 @@ def pack_step(data: Any, rank: int, world_size: int, job: Job) -> None:
         {
             "documents": table.num_rows,
             "rows": totals,
-            "row_lengths": row_lengths,
             "groups": groups,
             "sizes": sizes,
         },

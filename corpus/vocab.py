@@ -125,13 +125,13 @@ def tokenizer(path: Path | str, max_length: int = 512) -> PreTrainedTokenizerBas
 
 
 def fast_tokenizer(path: Path | str) -> Tokenizer:
-    """The same tokenizer without transformers around it, for bulk encoding (no special tokens, no truncation)."""
+    """The same tokenizer without transformers around it, for bulk encoding; it neither truncates nor pads."""
     ids = {entry: index for index, entry in enumerate(load_vocab(path))}
     return BertWordPieceTokenizer(vocab=ids, lowercase=True)._tokenizer
 
 
 def save_tokenizer(made: PreTrainedTokenizerBase, vocab: Path | str, folder: Path | str) -> None:
-    """Write ``tokenizer.json``, ``tokenizer_config.json`` and ``vocab.txt`` (transformers 5 writes no vocab.txt)."""
+    """Write tokenizer.json, tokenizer_config.json and vocab.txt (transformers 5 leaves the last one out)."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     made.save_pretrained(folder)

@@ -19,7 +19,7 @@ from corpus.config import PRESETS, Runtime
 from provenance import UserError, hold, read_manifest, verify_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
-QUIET = Runtime(progress=False)
+QUIET = Runtime(workers=1, progress=False)
 SUBJECTS = ("老师", "医生", "渔民", "工程师", "邻居", "画家", "农民", "司机")
 PLACES = ("河边", "图书馆", "车站", "山脚下", "市场", "学校门口", "果园", "码头")
 ACTS = ("修理一台旧机器", "整理去年的记录", "向孩子们讲故事", "等一位多年的朋友", "记录天气的变化")
@@ -93,7 +93,7 @@ def test_documents(corpus: Path) -> None:
 def test_rejected(corpus: Path) -> None:
     table = pq.read_table(corpus / "rejected")
     assert table.column_names == ["id", "rule", "text"]
-    assert {"no_han", "too_short"} <= set(table["rule"].to_pylist())
+    assert {"no_han", "too_short", "duplicate"} <= set(table["rule"].to_pylist())
 
 
 @pytest.mark.parametrize("length", [128, 512])
@@ -161,14 +161,17 @@ def test_workers_change_nothing(inputs: list[str], corpus: Path, tmp_path: Path)
 def test_killed_run_is_taken_up_again(inputs: list[str], corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "killed"
     process = subprocess.Popen(
-        command(inputs, out, "--length", "both"), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command(inputs, out, "--length", "both"),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 120
     while not list(out.glob(".work/*/*/logs/clean/completions/*")) and process.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.wait()
     assert not (out / "manifest.json").exists()
     before = {p: p.stat().st_mtime_ns for p in out.glob(".work/*/*/raw/*/*.parquet")}
     assert before

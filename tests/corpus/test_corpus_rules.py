@@ -52,6 +52,9 @@ CASES = [
     ("boilerplate", "长按二维码关注我们", None),
     ("boilerplate", "他把文章分享到了班级群里。", "他把文章分享到了班级群里。"),
     ("boilerplate", "未經許可，不得使用公益信託之名稱。", "未經許可，不得使用公益信託之名稱。"),
+    ("boilerplate", "记者：您一生中最好的作品会出现在什么年龄?", "记者：您一生中最好的作品会出现在什么年龄?"),
+    ("boilerplate", "连扫描二维码都是个头痛的问题。", "连扫描二维码都是个头痛的问题。"),
+    ("boilerplate", "扫描左侧二维码，关注我们", None),
     ("boilerplate", "著作权法保护作者的权利。", "著作权法保护作者的权利。"),
     ("boilerplate", "小明注册了公司。", "小明注册了公司。"),
     ("addresses", "详见 https://example.org/?a=1。", "详见 。"),
@@ -62,6 +65,13 @@ CASES = [
     ("no_han", "Hello world", None),
     ("no_han", "好", "好"),
     ("little_han", "What can I learn right now in just 10 minutes 吗", None),
+    (
+        "little_han",
+        "《The Debian Administrator’s Handbook》可以免费下载",
+        "《The Debian Administrator’s Handbook》可以免费下载",
+    ),
+    ("long_runs", "太差了！！！！！！哈哈哈哈哈", "太差了！！！哈哈哈"),
+    ("long_runs", "1000000 aaaaa ……——", "1000000 aaaaa ……——"),
     ("little_han", "-" * 40 + "他回来了", "-" * 40 + "他回来了"),
     ("empty_brackets", "甲（，；）乙（ ）丙（1）", "甲乙丙（1）"),  # case 9
     ("empty_brackets", "甲（乙（））", "甲（乙）"),  # case 9
