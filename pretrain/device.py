@@ -54,8 +54,8 @@ def autocast(device: torch.device, dtype: str) -> contextlib.AbstractContextMana
 def keep_freed_memory() -> None:
     """Have glibc reuse freed tensors instead of handing them back to the system after every step.
 
-    By default each tensor of 128 KiB or more is mapped and zeroed anew: 5 to 15 % of a small model's step on a
-    CPU. Does nothing where the C library is another one.
+    By default each tensor of 128 KiB or more is mapped and zeroed anew: 5 to 15 % of a small model's step on
+    a CPU. Does nothing where the C library is another one.
     """
     mmap_threshold, trim_threshold = -3, -1  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of malloc.h
     with contextlib.suppress(OSError, AttributeError):

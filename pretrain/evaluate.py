@@ -27,10 +27,10 @@ def evaluate(
     """Metrics over ``batches``, the same masks and draws at every call; leaves the random state as it was.
 
     Returns:
-        ``heldout_`` entries. Percent: ``generator_accuracy`` (most likely id), ``generator_accuracy_sampled``,
-        ``precision``, ``recall`` and ``auc`` of the discriminator. Nats: ``loss`` and its parts,
-        ``fake_entropy``. Share: ``fake_rate``. "All original" would be right for 1 - fake rate of the tokens,
-        so accuracy is not among them.
+        ``heldout_`` entries. Percent: ``generator_accuracy`` (most likely id) and
+        ``generator_accuracy_sampled``; ``precision``, ``recall`` and ``auc`` of the discriminator. Nats:
+        ``loss`` and its parts, ``fake_entropy``. Share: ``fake_rate``. "All original" would be right for
+        1 - fake rate of the tokens, so accuracy is not among them.
     """
     from sklearn.metrics import roc_auc_score
 

@@ -95,8 +95,8 @@ def card(
             f"{config.length} tokens."
         )
         data = (
-            "A packed corpus: the parent in `manifest.json` is the sha256 of the checkpoint's manifest, and that "
-            "one's parent is the corpus manifest's."
+            "A packed corpus. `manifest.json` names the sha256 of the checkpoint's manifest as its parent, "
+            "and that one the corpus manifest's."
         )
         curves = f"\n## Curves\n\n{table}\n" if (table := curve(run)) else ""
     settings = "\n".join(f"- {key}: {value}" for key, value in plain(config).items())
@@ -109,8 +109,8 @@ tags: [electra]
 
 # {name}
 
-An ELECTRA {part} for Chinese, written by zh-electra. {encoder_parameters(network):,} parameters in the encoder
-with its embeddings. {trained}
+An ELECTRA {part} for Chinese, written by zh-electra. Parameters of the encoder with its embeddings:
+{encoder_parameters(network):,}. {trained}
 
 ## Intended use
 

@@ -116,9 +116,10 @@ def train(arguments: Arguments) -> None:
 
         # --- the plan, before the first step
         save_every, eval_every = every(runtime.save_every, steps, 20), every(runtime.eval_every, steps, 20)
+        epochs = steps * config.batch_size / len(rows)
         report.say(
             f"{arguments.size} (config {run['config_id']}): {len(rows):,} rows of up to {config.length} "
-            f"tokens, {steps:,} steps of {config.batch_size} rows, {steps * config.batch_size / len(rows):.2f} epochs;\n"
+            f"tokens, {steps:,} steps of {config.batch_size} rows ({epochs:.2f} epochs);\n"
             f"{processes} process(es) on {device.type}, {config.dtype}, {torch.get_num_threads()} thread(s) "
             f"each, {config.batch_size // processes // micro} micro-batch(es) of {micro} rows; "
             f"checkpoint every {save_every:,} steps, held-out metrics every {eval_every:,}"

@@ -1,7 +1,7 @@
 """The generator's vocabulary projection, its loss and its draws in one pass.
 
 With 21,128 entries the logits are the largest tensors of a small model's step. Here they exist for a few
-rows at a time, while they are in the processor's cache; what stays is the gradient, in the dtype of the products.
+rows at a time, while they are in the processor's cache; what stays is the gradient in the products' dtype.
 """
 
 from __future__ import annotations

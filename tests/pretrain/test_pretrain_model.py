@@ -107,7 +107,7 @@ def test_initial_loss(vocab_path):
 
 
 def test_labels():
-    """Case 40: original 5 6 7, chosen 1 and 2, drawn 6 and 9 -> 5 6 9, labels 0 0 1: a lucky guess is original."""
+    """Case 40: original 5 6 7, chosen 1 and 2, drawn 6 and 9 -> 5 6 9, labels 0 0 1."""
     corrupted, replaced = corrupt(torch.tensor([[5, 6, 7]]), torch.tensor([1, 2]), torch.tensor([6, 9]))
     assert corrupted.tolist() == [[5, 6, 9]]
     assert replaced.tolist() == [[False, False, True]]
@@ -212,7 +212,7 @@ def test_nothing_chosen_is_no_nan():
 
 
 def test_two_processes_with_3_and_17_masked_tokens(monkeypatch):
-    """Case 50: sums over counts of all, added over two processes, are the gradients of one process with 20."""
+    """Case 50: sums over counts of all, added over two processes, are one process's gradients."""
     torch.manual_seed(0)
     model = Electra(SMALL)
     a, b = (batch_of(2, 16, 1000, chosen) for chosen in ([1, 5, 20], [*range(1, 15), 18, 20, 25]))
