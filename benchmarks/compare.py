@@ -10,7 +10,7 @@ from rich.table import Table
 
 from benchmarks.groups import Group, differences, load_groups
 from benchmarks.stats import Comparison, compare
-from benchmarks.task import get_task
+from benchmarks.tasks import get_task
 from provenance import UserError, run_cli
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.readers import TaskData, load
-from benchmarks.task import get_task
+from benchmarks.tasks import get_task
 from corpus.script import script_of
 from finetune.examples import SpanExample
 from provenance import run_cli

@@ -23,7 +23,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.task import File, Task, get_tasks
+from benchmarks.task import File, Task
+from benchmarks.tasks import get_tasks
 from corpus.download import download
 from provenance import UserError, atomic_file, run_cli, sha256_file
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.record import Record, find_records, record_path
 from benchmarks.stats import Summary, summarise
-from benchmarks.task import get_task
+from benchmarks.tasks import get_task
 from provenance import UserError, plain
 
 # What the seeds of one bench_id must have in common; environment and code may differ and are in the records.

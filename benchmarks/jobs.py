@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from benchmarks.record import read_record, record_path
-from benchmarks.task import get_task
+from benchmarks.tasks import get_task
 from benchmarks.trial import Trial
 from provenance import plain
 

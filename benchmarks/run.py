@@ -24,7 +24,8 @@ from benchmarks.jobs import run_jobs
 from benchmarks.readers import TaskData, load
 from benchmarks.record import Record, is_finished, read_record, record_path
 from benchmarks.settings import converted_corpus, resolve
-from benchmarks.task import Task, get_tasks
+from benchmarks.task import Task
+from benchmarks.tasks import get_tasks
 from benchmarks.trial import Trial, identify
 from finetune.config import FinetuneConfig
 from finetune.models import model_facts

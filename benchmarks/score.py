@@ -15,7 +15,8 @@ import tyro
 
 from benchmarks.metrics import SPAN_METRICS, score_labels, score_spans
 from benchmarks.readers import decode, read_file
-from benchmarks.task import Task, get_task
+from benchmarks.task import Task
+from benchmarks.tasks import get_task
 from provenance import UserError, run_cli
 
 

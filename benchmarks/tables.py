@@ -22,7 +22,8 @@ from benchmarks.groups import Group, differences, load_groups
 from benchmarks.published import Published, load_published
 from benchmarks.render import Sheet
 from benchmarks.stats import Summary, bootstrap_interval
-from benchmarks.task import Task, get_tasks
+from benchmarks.task import Task
+from benchmarks.tasks import get_tasks
 from provenance import run_cli, write_text
 
 PROTOCOLS = ("full", "reduced")

@@ -1,21 +1,14 @@
 """What a benchmark task is: its files, labels, metric and defaults, as data.
 
-Every module in ``benchmarks/tasks/`` defines one ``TASK``; :data:`TASKS` finds them. Adding a task is
-adding one such file: no other code names a task.
+The tasks themselves are in ``benchmarks/tasks/``, one file each.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal
-
-import benchmarks.tasks
-from provenance import UserError
 
 Kind = Literal["span", "pair", "single"]
 
@@ -98,40 +91,6 @@ class Task:
         """The class number of a label as spelled in a file; None when it is not one of this task's."""
         text = self.label_aliases.get(text, text)
         return self.labels.index(text) if text in self.labels else None
-
-
-def _discover() -> Mapping[str, Task]:
-    modules = pkgutil.iter_modules(benchmarks.tasks.__path__)
-    tasks = [importlib.import_module(f"benchmarks.tasks.{module.name}").TASK for module in modules]
-    return MappingProxyType(
-        {task.name: task for task in sorted(tasks, key=lambda task: (task.order, task.name))}
-    )
-
-
-def __getattr__(name: str) -> Mapping[str, Task]:
-    # The task files import the dataclasses above, so they are read on first use of TASKS, not at import.
-    if name != "TASKS":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault("TASKS", _discover())
-
-
-def get_task(name: str) -> Task:
-    """The task called ``name``.
-
-    Raises:
-        UserError: there is none; the message lists all.
-    """
-    tasks = __getattr__("TASKS")
-    if name not in tasks:
-        raise UserError(f"unknown task {name!r}; the tasks are {', '.join(tasks)} (or all)")
-    return tasks[name]
-
-
-def get_tasks(names: str) -> list[Task]:
-    """The tasks of ``all``, one name, or names joined by commas, in the order given."""
-    if names == "all":
-        return list(__getattr__("TASKS").values())
-    return [get_task(name.strip()) for name in names.split(",")]
 
 
 def identity(task: Task) -> dict[str, object]:

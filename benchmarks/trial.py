@@ -22,7 +22,8 @@ from benchmarks.data import overlap
 from benchmarks.metrics import degenerate_labels, degenerate_spans, score_labels, score_spans
 from benchmarks.readers import TaskData, load
 from benchmarks.record import Record, bench_id, seed_name, write_record
-from benchmarks.task import Task, get_task, identity
+from benchmarks.task import Task, identity
+from benchmarks.tasks import get_task
 from finetune.config import FinetuneConfig, Runtime
 from finetune.train import finetune
 from pretrain.device import pick_device

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.compare import compare_models, run
 from benchmarks.groups import load_groups
 from benchmarks.record import Record, write_record
-from benchmarks.task import TASKS
+from benchmarks.tasks import TASKS
 from provenance import UserError
 
 TASK = next(task for task in TASKS.values() if task.kind == "pair")

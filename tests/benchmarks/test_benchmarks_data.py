@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.data import contradictions, describe, facts_of, key_of, overlap, quantiles
 from benchmarks.readers import load
-from benchmarks.task import get_task
+from benchmarks.tasks import get_task
 from finetune.examples import SpanExample, TextExample
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.readers import answer_start, join_chinese, load, read_file, read_table
-from benchmarks.task import TASKS, get_task
+from benchmarks.tasks import TASKS, get_task
 from provenance import UserError
 
 

@@ -13,7 +13,7 @@ from benchmarks.readers import load
 from benchmarks.record import find_records, record_path
 from benchmarks.run import parse_seeds, run, spread
 from benchmarks.settings import converted_corpus, resolve
-from benchmarks.task import get_task
+from benchmarks.tasks import get_task
 from benchmarks.trial import Trial, identify, run_trial
 from finetune.models import model_facts
 from provenance import UserError, hold, sha256_file, write_manifest

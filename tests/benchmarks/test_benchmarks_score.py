@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks.score import score, score_file
-from benchmarks.task import get_task
+from benchmarks.tasks import get_task
 from provenance import UserError
 
 

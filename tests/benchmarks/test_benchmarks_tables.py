@@ -12,7 +12,7 @@ from benchmarks.published import load_published
 from benchmarks.record import Record, record_path, write_record
 from benchmarks.render import escape
 from benchmarks.tables import console_tables, degenerate, run, write_tables
-from benchmarks.task import TASKS
+from benchmarks.tasks import TASKS
 from provenance import UserError, write_json
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"

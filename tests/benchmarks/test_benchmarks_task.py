@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.metrics import SPAN_METRICS
-from benchmarks.task import TASKS, get_task, get_tasks, identity
+from benchmarks.task import identity
+from benchmarks.tasks import TASKS, get_task, get_tasks
 from provenance import UserError, config_id
 
 ROOT = Path(__file__).parents[2]
