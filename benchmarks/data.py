@@ -73,7 +73,7 @@ def facts_of(data: TaskData, split: str) -> dict[str, Any]:
 
 
 def _answer_facts(rows: Sequence[SpanExample], limit: int) -> dict[str, Any]:
-    """Answers a length limit puts out of reach (case 64) and gold that is not in its context (case 63)."""
+    """Answers a length limit puts out of reach, and gold that is not in its context."""
     lengths = [min(map(len, row.answers)) for row in rows if row.answers]
     answers = [(answer, row.context) for row in rows for answer in row.answers]
     return {
@@ -93,7 +93,7 @@ def key_of(row: Any) -> tuple[str, ...]:
 
 
 def overlap(train: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
-    """The ``rows`` whose input also stands in ``train``: remembering is enough for them (case 69)."""
+    """The ``rows`` whose input also stands in ``train``: remembering is enough for them."""
     known = set(map(key_of, train))
     return [row for row in rows if key_of(row) in known]
 

@@ -1,6 +1,6 @@
 """Scores: the CMRC 2018 scorer, DRCD's own metric, accuracy. Everything is in percent once averaged.
 
-The CMRC 2018 scorer is described by what it does (case 73); equality with the official script is tested.
+The CMRC 2018 scorer does what ``baseline/cmrc2018_evaluate.py`` of ymcui/cmrc2018 does; tests compare the two.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 # among them, which is why `甲(乙)` and `甲乙` differ.
 MARKS = frozenset("-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』")
 _HAN = re.compile("[\u4e00-\u9fa5]")
-# DRCD: SQuAD's ASCII punctuation and eight full-width marks (case 75).
+# DRCD: SQuAD's ASCII punctuation and eight full-width marks (DRCKnowledgeTeam/DRCD#6).
 _DRCD_MARKS = frozenset(string.punctuation) | frozenset("《》？，。、；：")
 
 SpanMetric = Callable[[Sequence[str], str], tuple[float, float]]
@@ -27,7 +27,7 @@ def _tokenizer() -> Any:
     """The tokenizer behind nltk's ``word_tokenize``, without the sentence splitter in front of it.
 
     The splitter needs a download, and changes nothing unless one run between Chinese characters holds several
-    sentences (case 74). Imported on first use: nltk takes a second, and most tasks never ask for it.
+    sentences. Imported on first use: nltk takes a second, and most tasks never ask for it.
     """
     from nltk.tokenize import NLTKWordTokenizer
 
@@ -97,7 +97,7 @@ def cmrc(answers: Sequence[str], prediction: str) -> tuple[float, float]:
 
 
 def drcd(answers: Sequence[str], prediction: str) -> tuple[float, float]:
-    """Exact match and F1 of DRCD's own metric: bags of characters, no punctuation or spaces (case 75)."""
+    """Exact match and F1 of DRCD's own metric: bags of characters, no punctuation or spaces."""
 
     def bare(text: str) -> str:
         return "".join(char for char in text.lower() if char not in _DRCD_MARKS and not char.isspace())

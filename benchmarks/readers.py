@@ -185,8 +185,8 @@ def decode(path: Path) -> str:
 def read_table(task: Task, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Rows of a tab-separated file with their line numbers from 1; keys are our column names.
 
-    Only a tab separates columns and only ``\\n`` rows; quotes are text (case 68). The first line is a header
-    when it names a label and a text column; without one the columns are the task's (case 71).
+    Only a tab separates columns and only ``\\n`` rows; quotes are text. The first line is a header
+    when it names a label and a text column; without one the columns are the task's.
 
     Raises:
         UserError: a row has another number of columns.
@@ -220,7 +220,7 @@ _SPACE_BY_CHINESE = re.compile(f"(?<={_CHINESE}) +| +(?={_CHINESE})")
 
 
 def join_chinese(text: str) -> str:
-    """``text`` without spaces beside Chinese characters and marks: a segmenter put them there (case 70)."""
+    """``text`` without spaces beside Chinese characters and marks: a segmenter put them there."""
     return _SPACE_BY_CHINESE.sub("", text)
 
 
@@ -297,8 +297,8 @@ def _span(context: str, question: Mapping[str, Any], counts: Counter[str]) -> Sp
         flat = not isinstance(answer, Mapping)
         text = str(answer if flat else answer["text"])
         answers.append(text)
-        if place == 0:  # further answers are other people's, kept for scoring only (case 63)
-            # CMRC 2018's flat format has no places: its annotators marked the first occurrence (case 61).
+        if place == 0:  # further answers are other people's, kept for scoring only
+            # CMRC 2018's flat format has no places: its annotators marked the first occurrence.
             given = context.find(text) if flat else int(answer["answer_start"])
             start = answer_start(context, text, given)
             counts["answer_start in UTF-16 units"] += start is not None and start != given
@@ -310,7 +310,9 @@ def _span(context: str, question: Mapping[str, Any], counts: Counter[str]) -> Sp
 
 
 def answer_start(context: str, answer: str, start: int) -> int | None:
-    """Index of ``answer`` in ``context`` in characters, by a start in characters or UTF-16 units (case 62).
+    """Index of ``answer`` in ``context`` in characters, by a start in characters or UTF-16 units.
+
+    CMRC 2018 counts a character beyond U+FFFF as two.
 
     None when it stands at neither: it is never searched for, as another occurrence is another answer.
     """

@@ -44,6 +44,6 @@ TASK = Task(
     citation="Tan and Zhang, An empirical study of sentiment analysis for Chinese documents, "
     "Expert Systems with Applications 34(4), 2008",
     homepage="https://github.com/ymcui/Chinese-BERT-wwm/tree/master/data/chnsenticorp",
-    note="More than a quarter of the dev and test texts also stand in train (case 69).",
+    note="More than a quarter of the dev and test texts also stand in train.",
     order=4,
 )

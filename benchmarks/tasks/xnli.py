@@ -28,8 +28,10 @@ TASK = Task(
     },
     language="zh",
     labels=("contradiction", "entailment", "neutral"),
-    label_aliases={"contradictory": "contradiction"},  # the training file's spelling (case 70)
-    join_chinese=True,  # the training file is segmented into words, dev and test are not (case 70)
+    label_aliases={
+        "contradictory": "contradiction"
+    },  # the training file's spelling (facebookresearch/XNLI#11)
+    join_chinese=True,  # the training file is segmented into words, dev and test are not
     metrics=("accuracy",),
     main_metric="accuracy",
     max_length=128,

@@ -23,7 +23,7 @@ def test_overlap_repeats_and_contradictions():
 
 @pytest.mark.real
 def test_chnsenticorp_leaks(real_data):
-    """Case 69."""
+    """Counted on the published files."""
     data = load(get_task("chnsenticorp"), real_data / "tasks")
     facts = {split: facts_of(data, split) for split in data.splits}
     assert facts["test"]["inputs that are in train"] == 331
@@ -34,7 +34,7 @@ def test_chnsenticorp_leaks(real_data):
 
 @pytest.mark.real
 def test_answers_a_limit_of_thirty_puts_out_of_reach(real_data):
-    """Cases 63 and 64."""
+    """Counted on the published files."""
     data = load(get_task("cmrc2018"), real_data / "tasks")
     train, dev = facts_of(data, "train"), facts_of(data, "dev")
     assert train["all answers over 30 characters"] == 2109

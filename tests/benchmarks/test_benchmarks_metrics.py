@@ -1,4 +1,4 @@
-"""The scorers, against values the official scripts give (cases 72 to 75)."""
+"""The scorers, against values the official scripts give."""
 
 import json
 import random
@@ -36,7 +36,7 @@ from benchmarks.metrics import (
     ],
 )
 def test_cmrc_scorer_semantics(gold, prediction, em, f1):
-    """Case 73; it runs without any nltk download (case 74)."""
+    """Values of the official script; nothing of nltk is downloaded."""
     found = cmrc([gold], prediction)
     assert found[0] == em
     assert found[1] == pytest.approx(f1, abs=5e-5)
@@ -44,7 +44,7 @@ def test_cmrc_scorer_semantics(gold, prediction, em, f1):
 
 @pytest.mark.real
 def test_cmrc_scorer_equals_the_official_one(real_data):
-    """Case 73: all 500 pairs."""
+    """All 500 pairs."""
     lines = (real_data / "golden/cmrc_scorer.jsonl").read_text(encoding="utf-8").strip().split("\n")
     assert len(lines) == 500
     for line in lines:
@@ -55,14 +55,13 @@ def test_cmrc_scorer_equals_the_official_one(real_data):
 
 
 def test_the_best_gold_answer_counts():
-    """Case 63: a spreadsheet-damaged answer stays among the gold answers and does no harm."""
+    """A spreadsheet-damaged answer stays among the gold answers and does no harm."""
     assert cmrc(["39764.0", "甲"], "甲") == (1, 1)
     assert cmrc(["39764.0", "甲"], "39764.0") == (1, 1)
     assert cmrc([], "甲") == (0, 0)
 
 
 def test_drcds_own_metric_is_a_bag_of_characters():
-    """Case 75."""
     assert drcd(["甲乙丙丁"], "甲丙丁乙")[1] == 1.0
     assert cmrc(["甲乙丙丁"], "甲丙丁乙")[1] == 0.5
     assert drcd(["《紅樓夢》，"], "紅樓夢") == (1, 1)
@@ -82,7 +81,7 @@ def test_longest_common_run_equals_the_quadratic_definition():
 
 
 def test_scores_are_percent_over_all_gold_items():
-    """Case 73: an id without prediction counts 0."""
+    """An id without prediction counts 0."""
     gold = {"1": ["甲"], "2": ["乙"], "3": ["丙丁"], "4": ["戊"]}
     assert score_spans(gold, {"1": "甲", "3": "丙"}) == {
         "exact_match": 25.0,

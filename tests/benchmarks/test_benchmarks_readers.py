@@ -35,7 +35,7 @@ def article(context, *questions):
 
 
 def test_quotes_are_text(tmp_path):
-    """Case 68: the default csv quoting gives two rows."""
+    """The default csv quoting gives two rows."""
     path = table(tmp_path, 'label\ttext_a\n1\t"很好\n0\t一般\n1\t很"棒"\n0\t差"\n')
     rows = read_file(get_task("chnsenticorp"), path)
     assert [(row.label, row.text_a) for row in rows] == [(1, '"很好'), (0, "一般"), (1, '很"棒"'), (0, '差"')]
@@ -43,19 +43,16 @@ def test_quotes_are_text(tmp_path):
 
 
 def test_a_table_without_header_keeps_its_first_row(tmp_path):
-    """Case 71."""
     rows = read_file(get_task("lcqmc"), table(tmp_path, "甲\t乙\t1\n丙\t丁\t0\n"))
     assert [(row.text_a, row.text_b, row.label) for row in rows] == [("甲", "乙", 1), ("丙", "丁", 0)]
 
 
 def test_a_byte_order_mark_does_not_hide_the_header(tmp_path):
-    """Case 71."""
     rows = read_file(get_task("bq"), table(tmp_path, "\ufefftext_a\ttext_b\tlabel\r\n甲\t乙\t1\r\n"))
     assert [(row.text_a, row.text_b, row.label) for row in rows] == [("甲", "乙", 1)]
 
 
 def test_a_wrong_column_count_names_file_and_line(tmp_path):
-    """Case 71."""
     path = table(tmp_path, "甲\t乙\t1\n甲\t乙\n")
     with pytest.raises(UserError, match=r"dev\.tsv:2 has 2 column"):
         read_file(get_task("lcqmc"), path)
@@ -64,14 +61,14 @@ def test_a_wrong_column_count_names_file_and_line(tmp_path):
 
 
 def test_only_tabs_and_newlines_separate(tmp_path):
-    """Cases 15 and 71: U+3000, U+2028 and U+0085 are text."""
+    """U+3000, U+2028 and U+0085 are text."""
     text = "甲\u3000乙\u2028丙\u0085丁"
     rows = read_file(get_task("chnsenticorp"), table(tmp_path, f"1\t{text}\n"))
     assert [row.text_a for row in rows] == [text]
 
 
 def test_an_unknown_label_and_wrong_bytes_name_the_line(tmp_path):
-    """Case 71: rows are never dropped in silence."""
+    """Rows are never dropped in silence."""
     with pytest.raises(UserError, match=r"dev\.tsv:2 has the label '3'"):
         read_file(get_task("bq"), table(tmp_path, "甲\t乙\t1\n甲\t乙\t3\n"))
     path = tmp_path / "test.tsv"
@@ -92,7 +89,7 @@ def test_an_empty_text_is_dropped_from_train_only_and_counted(tmp_path):
 
 
 def test_xnli_of_fifteen_languages(tmp_path):
-    """Case 70: only the Chinese rows; both spellings of the label; other columns do not matter."""
+    """Only the Chinese rows; both spellings of the label; other columns do not matter."""
     header = "language\tgold_label\tsentence1_parse\tsentence1\tsentence2\n"
     rows = "ar\tneutral\t-\tx\ty\nzh\tcontradiction\t-\t他说\t她说\nzh\tneutral\t-\t甲\t乙\n"
     counts = Counter()
@@ -105,7 +102,6 @@ def test_xnli_of_fifteen_languages(tmp_path):
 
 
 def test_spaces_go_only_beside_chinese():
-    """Case 70."""
     assert join_chinese("他 说 2019 年") == "他说2019年"
     assert join_chinese("好 ， 走 吧 。") == "好，走吧。"
     assert join_chinese("GPT 3") == "GPT 3"
@@ -116,16 +112,14 @@ def test_spaces_go_only_beside_chinese():
 
 
 def test_answer_start_in_utf16_units():
-    """Case 62."""
     assert answer_start("𠮷田說好", "說", 3) == 2
-    assert answer_start("周五去，周五回", "周五", 4) == 4  # case 61: not the first occurrence
+    assert answer_start("周五去，周五回", "周五", 4) == 4  # not the first occurrence
     assert answer_start("甲乙丙", "丙", -1) is None
     assert answer_start("甲乙丙", "丙", 0) is None
     assert answer_start("甲乙丙", "丙", 99) is None
 
 
 def test_dirty_gold_is_kept_for_scoring(tmp_path):
-    """Case 63."""
     data = {"data": [article("甲（）乙丙", ("q1", [("乙", 3), ("39764.0", -1)]), ("q2", [("39764.0", -1)]))]}
     counts = Counter()
     first, second = read_file(get_task("cmrc2018"), spans(tmp_path, data), counts)
@@ -136,7 +130,7 @@ def test_dirty_gold_is_kept_for_scoring(tmp_path):
 
 @pytest.mark.parametrize("context", ["甲（）乙丙", "\uf900甲\u3000\u200b ", "Ａ甲\n\r\n乙"])
 def test_contexts_stay_as_they_are(tmp_path, context):
-    """Cases 10 and 14: no rule of the corpus touches a context."""
+    """No rule of the corpus touches a context."""
     (row,) = read_file(
         get_task("cmrc2018"), spans(tmp_path, {"data": [article(context, ("q", [("甲", 0)]))]})
     )
@@ -164,7 +158,7 @@ def test_bad_question_files_are_one_sentence(tmp_path):
     with pytest.raises(UserError, match="id q twice"):
         read_file(task, spans(tmp_path, {"data": [article("甲", ("q", [("甲", 0)]), ("q", [("甲", 0)]))]}))
     path = tmp_path / "bad.json"
-    path.write_text('{"data": [\n1,\n]}', encoding="utf-8")  # the trailing comma of case 59
+    path.write_text('{"data": [\n1,\n]}', encoding="utf-8")  # the trailing comma of HFL's sample file
     with pytest.raises(UserError, match=r"bad\.json:3 is not JSON"):
         read_file(task, path)
 
@@ -252,7 +246,7 @@ def test_real_files(real_data, name):
 
 @pytest.mark.real
 def test_real_utf16_answers_are_all_repaired(real_data):
-    """Case 62: 21 in train, 3 in dev (the 5 others stand in the trial file, which is not at hand)."""
+    """21 in train, 3 in dev (the 5 others stand in the trial file, which is not at hand)."""
     data = load(get_task("cmrc2018"), real_data / "tasks")
     assert data.counts == {
         split: {"answer_start in UTF-16 units": n} for split, n in (("train", 21), ("dev", 3))
@@ -261,7 +255,6 @@ def test_real_utf16_answers_are_all_repaired(real_data):
 
 
 def test_segmented_and_plain_texts_give_identical_ids(vocab_path):
-    """Case 70."""
     from corpus.vocab import tokenizer
 
     ids = tokenizer(vocab_path)

@@ -77,7 +77,7 @@ def test_a_record_comes_back_from_its_place(tmp_path):
     ],
 )
 def test_bench_id_follows_all_that_decides_a_score(change):
-    """Case 67: nothing stale is found under another configuration, vocabulary or file."""
+    """Nothing stale is found under another configuration, vocabulary or file."""
     assert bench_id(**IDENTITY) == bench_id(**dict(reversed(IDENTITY.items())))
     assert len(bench_id(**IDENTITY)) == 12
     assert bench_id(**{**IDENTITY, **change}) != bench_id(**IDENTITY)

@@ -71,7 +71,6 @@ def test_seeds_are_a_count_a_range_or_a_list():
 
 
 def test_spread_is_max_mean_and_deviation_over_n_minus_one():
-    """Case 79."""
     values = [62.1, 62.4, 62.6, 62.7, 62.8, 62.9, 63.0, 63.1, 63.2, 63.4]
     assert spread(values) == "63.40 (62.82) ± 0.39"
     assert spread([50.0]) == "50.00 (50.00)"
@@ -118,7 +117,6 @@ def test_a_trial_of_each_kind_leaves_record_and_predictions(name, tiny_model, da
 
 
 def test_the_same_seed_gives_the_same_predictions_and_another_differs(tiny_model, data, tmp_path):
-    """Case 77."""
     records = [
         run_trial(trial_of("lcqmc", tiny_model, data, tmp_path / str(i), seed))
         for i, seed in enumerate((0, 0, 1))
@@ -129,7 +127,7 @@ def test_the_same_seed_gives_the_same_predictions_and_another_differs(tiny_model
 
 
 def test_scores_on_inputs_that_train_does_not_hold(tiny_model, data, tmp_path):
-    """Case 69: all texts of this dev file stand in train, so there is nothing unseen to score."""
+    """All texts of this dev file stand in train, so there is nothing unseen to score."""
     record = run_trial(trial_of("chnsenticorp", tiny_model, data, tmp_path))
     assert "accuracy_unseen" not in record.scores["dev"]
 
@@ -205,7 +203,7 @@ def test_a_folder_another_run_holds_is_refused(tiny_model, data, tmp_path):
 def test_a_simplified_corpus_is_warned_of_on_a_traditional_task(
     convert, warned, tiny_model, data, tmp_path, capsys
 ):
-    """Case 1: found through the manifests from the model to its checkpoint to its corpus."""
+    """Found through the manifests from the model to its checkpoint to its corpus."""
     corpus, checkpoint = tmp_path / "corpora/web", tmp_path / "run/checkpoints/step-1"
     model = shutil.copytree(tiny_model, tmp_path / "run/discriminator")
     for folder in (corpus, checkpoint):

@@ -26,7 +26,7 @@ def write(path, content):
 
 
 def test_prints_one_json_line(spans, tmp_path, capsys):
-    """The contract: exact_match, f1, total and unanswered; case 75's metric is an option."""
+    """The contract: exact_match, f1, total and unanswered; DRCD's own metric is an option."""
     predictions = write(tmp_path / "p.json", {"1": "甲丙丁乙"})
     score("cmrc2018", spans, predictions)
     line = capsys.readouterr().out

@@ -12,7 +12,7 @@ TEN = [62.1, 62.4, 62.6, 62.7, 62.8, 62.9, 63.0, 63.1, 63.2, 63.4]
 
 
 def test_summary_of_ten_seeds():
-    """Case 79: max, mean, standard deviation with n - 1, median, min and all values."""
+    """Max, mean, standard deviation with n - 1, median, min and all values."""
     summary = summarise(dict(enumerate(TEN)))
     assert summary.max == 63.4
     assert round(summary.mean, 2) == 62.82

@@ -44,7 +44,7 @@ def record(seed: int, dev: float, test: float, **changes) -> Record:
 
 @pytest.fixture
 def results(tmp_path):
-    """Ten seeds of case 79 as test scores; seed 4 is best on dev."""
+    """Ten seeds as test scores; seed 4 is best on dev."""
     folder = tmp_path / "runs"
     for seed, score in enumerate(TEN):
         write_record(folder, record(seed, 70.0 if seed == 4 else 60.0, score))
@@ -61,7 +61,7 @@ def rows_of(out: Path, name: str) -> list[dict[str, str]]:
 
 
 def test_measured_row_carries_everything(results, tmp_path):
-    """Case 79: max, mean, median, min, deviation (n - 1), all values, and test at the seed best on dev."""
+    """Max, mean, median, min, deviation (n - 1), all values, and test at the seed best on dev."""
     out = tmp_path / "out"
     write_tables(results, REFERENCE, out)
     (test,) = [row for row in rows_of(out, f"{PAIR.name}.csv") if row["split"] == "test"]

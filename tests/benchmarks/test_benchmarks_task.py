@@ -37,10 +37,10 @@ def test_an_unknown_task_lists_the_six():
     ],
 )
 def test_defaults_follow_the_published_recipe(name, length, epochs, rate):
-    """Case 59: no task falls back to a length of 128 because of its name."""
+    """No task falls back to a length of 128 because of its name."""
     task = get_task(name)
     assert (task.max_length, task.epochs, task.bert_learning_rate) == (length, epochs, rate)
-    assert task.max_answer_length == (100 if task.kind == "span" else None)  # case 64
+    assert task.max_answer_length == (100 if task.kind == "span" else None)
 
 
 @pytest.mark.parametrize("name", list(TASKS))
@@ -80,7 +80,7 @@ def test_identity_ignores_where_files_lie_and_follows_what_changes_scores():
 
 
 def test_labels_have_aliases():
-    """Case 70: the training file of XNLI spells one label differently."""
+    """The training file of XNLI spells one label differently."""
     task = get_task("xnli")
     assert task.label_number("contradictory") == task.label_number("contradiction") == 0
     assert task.label_number("-") is None

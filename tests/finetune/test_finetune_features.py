@@ -1,4 +1,4 @@
-"""Features: truncation, token types, offsets, windows, decoding (cases 21-29, 61-65)."""
+"""Features: truncation, token types, offsets, windows, decoding."""
 
 from __future__ import annotations
 
@@ -49,39 +49,37 @@ def predict(encoder: Encoder, context: str, first: int, last: int) -> str:
 
 
 def test_quotes_and_ellipsis_are_unknown_with_one_character_each(encoder: Encoder) -> None:
-    """Case 21."""
     encoding = encoder.encode(["他说“好”……"])[0]
     assert encoding.tokens == ["他", "说", "[UNK]", "好", "[UNK]", "[UNK]", "[UNK]"]
     assert encoding.offsets == [(i, i + 1) for i in range(7)]
 
 
 def test_answer_keeps_the_case_of_the_context(encoder: Encoder) -> None:
-    """Case 22."""
+    """The vocabulary is uncased, but answers are cut from the context."""
     assert tokens(encoder, "苹果iPhone X发布") == ["苹", "果", "iphone", "x", "发", "布"]
     assert predict(encoder, "苹果iPhone X发布", 2, 3) == "iPhone X"
 
 
 def test_accents_are_stripped(encoder: Encoder) -> None:
-    """Case 23."""
+    """As the lower-casing BERT tokenizer does."""
     assert tokens(encoder, "がぎ") == ["か", "##き"]
     assert tokens(encoder, "Café") == ["cafe"]
     assert encoder.encode(["e\u0301"])[0].offsets[0][0] in (0, 1)
 
 
 def test_no_joined_chinese_piece_is_ever_produced(encoder: Encoder) -> None:
-    """Case 24."""
+    """7,321 of the 21,128 entries are such pieces: Chinese characters are isolated before WordPiece."""
     pieces = tokens(encoder, "中文ABC中文123中文，臺灣大學２０２４年")
     assert not [p for p in pieces if p.startswith("##") and "\u4e00" <= p[2] <= "\u9fff"]
 
 
 def test_unknown_characters_come_back(encoder: Encoder) -> None:
-    """Case 26."""
     assert tokens(encoder, "鐵𫚭魚") == ["鐵", "[UNK]", "魚"]
     assert predict(encoder, "鐵𫚭魚", 1, 1) == "𫚭"
 
 
 def test_answers_inside_a_token_are_widened_and_counted(encoder: Encoder) -> None:
-    """Case 27: a token can span more characters than the answer."""
+    """A token can span more characters than the answer."""
     context = "使用HRB400Φ16钢筋"
     counts: Counter[str] = Counter()
     example = SpanExample("q", "哪种？", context, ("40",), context.index("40"))
@@ -93,7 +91,7 @@ def test_answers_inside_a_token_are_widened_and_counted(encoder: Encoder) -> Non
 
 
 def test_token_types(encoder: Encoder) -> None:
-    """Case 29."""
+    """1 for the second text and its [SEP], 0 on padding."""
     row = classify.encode([TextExample("1", "甲乙", "丙")], encoder, 10)[0]
     other = classify.encode([TextExample("2", "甲乙甲乙甲乙甲乙", None)], encoder, 10)[0]
     inputs = model_inputs([row, other], encoder.pad, with_types=True)
@@ -144,7 +142,7 @@ def test_bucketed_order_has_as_many_updates_as_a_plain_one() -> None:
 
 
 def test_order_follows_the_seed() -> None:
-    """Case 77: the same seed gives the same order, another seed and the next epoch another one."""
+    """The same seed gives the same order, another seed and the next epoch another one."""
     lengths = [5] * 200
     one, again = torch.Generator().manual_seed(1), torch.Generator().manual_seed(1)
     first = training_order(lengths, 8, one)
@@ -154,7 +152,7 @@ def test_order_follows_the_seed() -> None:
 
 
 def test_prediction_order_holds_all_rows() -> None:
-    """Case 33 rows, batches of 32: two batches, none lost."""
+    """33 rows, batches of 32: two batches, none lost."""
     batches = prediction_order(list(range(33)), 32)
     assert [len(batch) for batch in batches] == [32, 1]
     assert sorted(i for batch in batches for i in batch) == list(range(33))
@@ -168,7 +166,7 @@ def test_padding() -> None:
 
 
 def test_windows_go_by_step_not_by_overlap() -> None:
-    """Case 65: 600 tokens of context, a question of 20, length 512, step 128."""
+    """As google-research/electra: 600 tokens of context, a question of 20, length 512, step 128."""
     assert 512 - 20 - 3 == 489
     assert span.window_starts(600, 489, 128) == [0, 128]
     assert span.window_starts(489, 489, 128) == [0]
@@ -177,7 +175,7 @@ def test_windows_go_by_step_not_by_overlap() -> None:
 
 
 def test_windows_of_a_long_context(encoder: Encoder) -> None:
-    """Case 65 through the tokenizer: rows, positions of the answer, and the window without it."""
+    """Through the tokenizer: rows, positions of the answer, and the window without it."""
     context = "天" * 550 + "地" + "天" * 49
     example = SpanExample("q", "问" * 20, context, ("地",), 550)
     counts: Counter[str] = Counter()
@@ -209,7 +207,6 @@ def test_no_room_for_the_context(encoder: Encoder) -> None:
 
 
 def test_unalignable_answers_are_left_out_of_training_only(encoder: Encoder) -> None:
-    """Case 63."""
     examples = [
         SpanExample("a", "问", "天地", ("39764.0",), None),
         SpanExample("b", "问", "天地", ("天",), 0),
@@ -224,7 +221,7 @@ def test_unalignable_answers_are_left_out_of_training_only(encoder: Encoder) -> 
 
 
 def test_second_occurrence_is_kept(encoder: Encoder) -> None:
-    """Case 61: the answer's place, not the first place of its text."""
+    """The answer's place, not the first place of its text."""
     context = "周五去，周五回"
     example = SpanExample("q", "何时回？", context, ("周五",), 4)
     features = span.encode([example], encoder, CONFIG, training=True)
@@ -234,13 +231,13 @@ def test_second_occurrence_is_kept(encoder: Encoder) -> None:
 
 
 def test_astral_characters_before_the_answer(encoder: Encoder) -> None:
-    """Case 62: Python indices, one for 𠮷."""
+    """Python indices, one for 𠮷."""
     (prediction,) = span.oracle([SpanExample("q", "谁？", "𠮷田說好", ("說",), 2)], encoder, CONFIG)
     assert prediction["prediction"] == "說"
 
 
 def test_answer_length_limit(encoder: Encoder) -> None:
-    """Case 64: 40 characters come back with a limit of 100 and not with one of 30."""
+    """40 characters come back with a limit of 100 and not with one of 30."""
     gold = "".join(chr(0x4E00 + 7 * i) for i in range(40))
     example = SpanExample("q", "问", "前面，" + gold + "。后面", (gold,), 3)
     assert span.oracle([example], encoder, CONFIG)[0]["prediction"] == gold

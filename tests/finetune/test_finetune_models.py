@@ -44,7 +44,7 @@ def test_facts(tiny_model: Path) -> None:
 
 
 def test_parameters_of_the_published_sizes(tiny_model: Path, tmp_path: Path) -> None:
-    """Small: 12,280,576 (case 44), counted without building the weights."""
+    """HFL's small has 12,280,576, counted without building the weights."""
     folder = copy(tiny_model, tmp_path)
     ElectraConfig(
         vocab_size=21128, embedding_size=128, hidden_size=256, num_hidden_layers=12, intermediate_size=1024
@@ -80,7 +80,7 @@ def test_default_recipe(family: str, hidden: int, rate: float, decay: float, opt
     ],
 )
 def test_layer_decay(rate: float, decay: float, layers: int, expected: tuple[float | None, ...]) -> None:
-    """Case 56: embeddings, layer 0, top layer and head."""
+    """Rates of embeddings, layer 0, top layer and head by google-research/electra ``optimization.py``."""
     names = (
         "electra.embeddings.word_embeddings.weight",
         "electra.encoder.layer.0.output.dense.weight",
@@ -93,7 +93,7 @@ def test_layer_decay(rate: float, decay: float, layers: int, expected: tuple[flo
 
 
 def test_layer_names() -> None:
-    """Case 56: layer.1 is not layer.10; the projection goes with the embeddings."""
+    """layer.1 is not layer.10; the projection goes with the embeddings."""
     assert layer_depth("electra.encoder.layer.1.attention.self.query.bias", 12, "electra") == 2
     assert layer_depth("electra.encoder.layer.10.attention.self.query.bias", 12, "electra") == 11
     assert layer_depth("electra.embeddings_project.weight", 12, "electra") == 0
@@ -169,7 +169,6 @@ def test_first_token_alone_gives_the_same_logits_and_gradients(model_class: type
 
 
 def test_head_follows_the_seed(tiny_model: Path) -> None:
-    """Case 77."""
     heads = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)

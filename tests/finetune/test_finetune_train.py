@@ -51,7 +51,7 @@ def accuracy(predictions: list[dict], examples: list[TextExample]) -> float:
 
 
 def test_learns_to_classify_and_is_reproducible(tiny_model: Path) -> None:
-    """Case 77: the same seed gives the same predictions to the bit, another seed others."""
+    """The same seed gives the same predictions to the bit, another seed others."""
     train, dev = texts(160, 0), texts(33, 1)
     calls: list[tuple[int, int, float]] = []
 
