@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import fcntl
 import hashlib
 import importlib.metadata
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -31,12 +33,40 @@ class UserError(Exception):
     """A mistake the user can mend: its message is one sentence (what, which file and line, what to do)."""
 
 
+# What a disk, its rights or a path can refuse: the user's to mend, whatever library met it.
+_REFUSALS = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
+    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG),
+)
+
+
+def _refusal(error: BaseException | None) -> str | None:
+    """What refused to be read or written, from an error or its causes; None where that is not the reason."""
+    while error is not None:
+        number, path = getattr(error, "errno", None), getattr(error, "filename", None)
+        if match := re.search(r"\(os error (\d+)\)", str(error)):  # as libraries written in Rust say it
+            number = int(match[1])
+        if isinstance(number, int) and number in _REFUSALS:
+            return f"{path}: {os.strerror(number)}" if path else os.strerror(number)
+        error = error.__cause__ or error.__context__
+    return None
+
+
 def run_cli(main: Callable[[], object]) -> NoReturn:
-    """Run a program's ``main``; a :class:`UserError` becomes one line on stderr and exit status 1."""
+    """Run a program's ``main``; what the user can mend becomes one line on stderr and exit status 1.
+
+    That is a :class:`UserError`, and a full disk, missing rights or an impossible path.
+    """
     try:
         main()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except Exception as error:
+        if (reason := _refusal(error)) is None:
+            raise
+        advice = "make room there, mend its rights or choose another place, then run again"
+        print(f"error: {reason}; {advice}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -115,15 +145,27 @@ def environment() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name ``path`` in errors that name no file, as that of a full disk while writing."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
+
+
+@contextlib.contextmanager
 def atomic_file(path: Path | str) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; it takes the name when the block succeeds, or goes away."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        yield partial
-        with open(partial, "rb") as file:
-            os.fsync(file.fileno())
+        with _named(path):
+            yield partial
+            with open(partial, "rb") as file:
+                os.fsync(file.fileno())
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
@@ -138,7 +180,8 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:
-        yield partial
+        with _named(path):
+            yield partial
         if path.exists():
             old = path.with_name(f".{path.name}.{os.getpid()}.old")
             os.replace(path, old)
@@ -166,10 +209,16 @@ def hold(folder: Path | str) -> Iterator[None]:
     """Hold ``folder`` for this process; the lock dies with the process, so a crash leaves nothing to clean.
 
     Raises:
-        UserError: another process holds it.
+        UserError: another process holds it, or it cannot be written.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / LOCK).touch()
+    except OSError as error:
+        raise UserError(
+            f"{folder} cannot be written ({error.strerror}); choose another output folder"
+        ) from None
     with open(folder / LOCK, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -240,12 +289,12 @@ def write_manifest(
 
 
 def read_manifest(folder: Path | str) -> dict[str, Any]:
-    """The manifest of ``folder``, unverified.
+    """The manifest of ``folder`` (or the manifest file given itself), unverified.
 
     Raises:
         UserError: there is none, or it is not a manifest of this schema.
     """
-    path = Path(folder) / MANIFEST
+    path = Path(folder) if Path(folder).is_file() else Path(folder) / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -254,9 +303,19 @@ def read_manifest(folder: Path | str) -> dict[str, Any]:
         ) from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read ({error}); run its stage again") from None
-    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA or "files" not in manifest:
+    if not _is_manifest(manifest):
         raise UserError(f"{path} is not a manifest of schema {SCHEMA}; run its stage again")
     return manifest
+
+
+def _is_manifest(value: Any) -> bool:
+    """Whether a JSON value has what every manifest of this schema has."""
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
+        return False
+    kinds = {"stage": str, "config_id": str, "config": dict, "files": dict, "counts": dict}
+    return all(isinstance(value.get(key), kind) for key, kind in kinds.items()) and all(
+        isinstance(entry, dict) and {"bytes", "sha256"} <= entry.keys() for entry in value["files"].values()
+    )
 
 
 def verify_manifest(folder: Path | str, stage: str | None = None) -> dict[str, Any]:
