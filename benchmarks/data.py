@@ -11,7 +11,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.readers import TaskData, load
+from benchmarks.protocol import TaskData, load
 from benchmarks.tasks import get_task
 from corpus.script import script_of
 from finetune.examples import SpanExample

@@ -1,6 +1,6 @@
 """Scores: the CMRC 2018 scorer, DRCD's own metric, accuracy. Everything is in percent once averaged.
 
-The CMRC 2018 scorer does what ``baseline/cmrc2018_evaluate.py`` of ymcui/cmrc2018 does; tests compare the two.
+The CMRC 2018 scorer does what ``baseline/cmrc2018_evaluate.py`` of ymcui/cmrc2018 does; a test compares them.
 """
 
 from __future__ import annotations

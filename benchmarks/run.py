@@ -21,7 +21,7 @@ from rich.table import Table
 from tyro.constructors import PrimitiveConstructorSpec
 
 from benchmarks.jobs import run_jobs
-from benchmarks.readers import TaskData, load
+from benchmarks.protocol import TaskData, load
 from benchmarks.record import Record, is_finished, read_record, record_path
 from benchmarks.settings import converted_corpus, resolve
 from benchmarks.task import Task

@@ -20,7 +20,7 @@ import torch
 
 from benchmarks.data import overlap
 from benchmarks.metrics import degenerate_labels, degenerate_spans, score_labels, score_spans
-from benchmarks.readers import TaskData, load
+from benchmarks.protocol import TaskData, load
 from benchmarks.record import Record, bench_id, seed_name, write_record
 from benchmarks.task import Task, identity
 from benchmarks.tasks import get_task

@@ -12,7 +12,7 @@ import transformers
 from torch.nn import functional
 
 from finetune.examples import TextExample
-from finetune.models import Encoder
+from finetune.tokens import Encoder
 
 Row = tuple[np.ndarray, np.ndarray]
 

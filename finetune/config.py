@@ -13,7 +13,8 @@ class FinetuneConfig:
     """What changes the numbers of a run; hashed, and stored in its record. Lengths are in tokens.
 
     The heads are those of transformers (``*ForSequenceClassification``, ``*ForQuestionAnswering``), the
-    loss is a mean over the batch, and the learning rate falls linearly to 0 after the warm-up.
+    loss is a mean over the batch, and the learning rate falls linearly from the first update to 0 at the
+    last, times a linear rise over the warm-up (:func:`pretrain.optim.learning_rate`).
     """
 
     learning_rate: float
@@ -52,8 +53,6 @@ class Runtime:
     """CPU threads."""
     eval_batch_size: int = 32
     """Examples or windows per prediction batch."""
-    progress: bool = False
-    """Draw a progress bar where the caller gave no callback of its own."""
     device: str | None = None
     """cpu, cuda or cuda:N; the best there is when not given."""
 

@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from finetune.config import FinetuneConfig
 from finetune.examples import SpanExample
-from finetune.models import Encoder
+from finetune.tokens import Encoder
 from provenance import UserError
 
 N_BEST = 10  # answers kept for each question

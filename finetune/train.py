@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 import shutil
 import time
 from collections import Counter
@@ -24,10 +23,13 @@ import transformers
 from finetune import classify, span
 from finetune.batches import model_inputs, prediction_order, training_order
 from finetune.config import FinetuneConfig, Runtime
-from finetune.models import Encoder, Kind, load_encoder, load_model, locate
+from finetune.folder import locate
+from finetune.layers import layer_groups
+from finetune.models import Kind, load_model
+from finetune.tokens import Encoder, load_encoder
 from pretrain.device import autocast, pick_device
 from pretrain.dropout import use_cheap_dropout
-from pretrain.optim import Adam, clipping, learning_rate, parameter_groups
+from pretrain.optim import Adam, clipping, learning_rate
 from provenance import MANIFEST, UserError, atomic_folder, write_manifest
 
 Progress = Callable[[int, int, float], None]
@@ -73,44 +75,6 @@ class Result:
                 seed=self.seed,
                 name=Path(folder).name,
             )
-
-
-# --- learning rates by layer ----------------------------------------------------------------------
-
-
-def layer_depth(name: str, layers: int, prefix: str) -> int:
-    """Depth of a parameter: embeddings and their projection 0, layer i i + 1, head ``layers`` + 2.
-
-    As google-research/electra ``optimization.py`` has it; the depth between top layer and head belongs to
-    the pooler, which ELECTRA lost: hence the top layer's factor is the decay squared.
-    """
-    if not name.startswith(f"{prefix}."):
-        return layers + 2
-    if found := re.search(r"\.layers?\.(\d+)\.", name):
-        return int(found[1]) + 1
-    if "embeddings" in name:
-        return 0
-    return layers + 1 if ".pooler." in name else layers
-
-
-def layer_groups(
-    named_parameters: Sequence[tuple[str, torch.nn.Parameter]],
-    *,
-    layers: int,
-    prefix: str,
-    decay: float,
-    weight_decay: float,
-) -> list[dict[str, Any]]:
-    """Optimiser groups with ``scale``, the factor decay^(layers + 2 - depth) on the learning rate."""
-    by_depth: dict[int, list[tuple[str, torch.nn.Parameter]]] = {}
-    for name, parameter in named_parameters:
-        by_depth.setdefault(layer_depth(name, layers, prefix), []).append((name, parameter))
-    return [
-        {**group, "scale": decay ** (layers + 2 - depth)}
-        for depth, members in sorted(by_depth.items())
-        for group in parameter_groups(members, weight_decay)
-        if group["params"]
-    ]
 
 
 # --- features of either kind ----------------------------------------------------------------------
@@ -167,19 +131,6 @@ def _threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-@contextlib.contextmanager
-def _bar(shown: bool) -> Iterator[Progress]:
-    if not shown:
-        yield lambda done, total, loss: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("fine-tuning"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("loss {task.fields[loss]:.3f}")) as bar:
-        task = bar.add_task("", total=None, loss=math.nan)
-        yield lambda done, total, loss: bar.update(task, completed=done, total=total, loss=loss)
 
 
 def finetune(
@@ -241,8 +192,8 @@ def finetune(
         for name, split in asked.items()
     }
     total = updates + sum(map(len, orders.values()))
-    with _threads(runtime.threads), _bar(runtime.progress and on_progress is None) as bar:
-        report = on_progress or bar
+    report = on_progress or (lambda done, total, loss: None)
+    with _threads(runtime.threads):
         run = _Run(kind, network, encoder, config, device, lambda done, loss: report(done, total, loss))
         losses, skipped = run.fit(learned, seed, updates)
         counts["train"]["skipped_updates"] = skipped

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.data import contradictions, describe, facts_of, key_of, overlap, quantiles
-from benchmarks.readers import load
+from benchmarks.protocol import load
 from benchmarks.tasks import get_task
 from finetune.examples import SpanExample, TextExample
 

@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.readers import answer_start, join_chinese, load, read_file, read_table
+from benchmarks.protocol import load
+from benchmarks.readers import answer_start, join_chinese, read_file, read_table
 from benchmarks.tasks import TASKS, get_task
 from provenance import UserError
 

@@ -9,7 +9,7 @@ import tyro
 from rich.console import Console
 
 from benchmarks.jobs import run_jobs
-from benchmarks.readers import load
+from benchmarks.protocol import load
 from benchmarks.record import find_records, record_path
 from benchmarks.run import parse_seeds, run, spread
 from benchmarks.settings import converted_corpus, resolve

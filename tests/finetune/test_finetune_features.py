@@ -14,7 +14,7 @@ from finetune import classify, span
 from finetune.batches import model_inputs, pad, prediction_order, training_order
 from finetune.config import FinetuneConfig
 from finetune.examples import SpanExample, TextExample
-from finetune.models import Encoder, load_encoder
+from finetune.tokens import Encoder, load_encoder
 from provenance import UserError
 
 CONFIG = FinetuneConfig(1e-3, max_length=512, max_answer_length=100)

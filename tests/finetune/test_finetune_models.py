@@ -21,8 +21,10 @@ from transformers import (
 
 from finetune import classify
 from finetune.config import default_config
-from finetune.models import load_encoder, load_model, locate, model_facts
-from finetune.train import layer_depth, layer_groups
+from finetune.folder import locate
+from finetune.layers import layer_depth, layer_groups
+from finetune.models import load_model, model_facts
+from finetune.tokens import load_encoder
 from provenance import UserError
 
 
