@@ -1,4 +1,4 @@
-"""What dropped markup leaves behind: empty brackets (case 9), spaces and separators around nothing.
+"""What dropped markup leaves behind: empty brackets, spaces and separators around nothing.
 
 For corpora only, never for benchmark contexts.
 """

@@ -15,11 +15,12 @@ class CorpusConfig:
         min_han: a document with fewer Han characters is rejected.
         min_han_share: least share of Han among the letters of a document.
         min_line_han_share: least share of Han among the letters of a line of 20 or more characters and less
-            than six Han (else it is dropped: code, foreign text).
+            than six Han; with less the line is dropped (code, foreign text).
         max_kana_share: largest share of kana among kana and Han (above it the text is Japanese).
         max_repeated_lines: largest share of lines that repeat an earlier line of the document.
         min_distinct_pairs: least share of distinct character pairs in a document's first 500 characters.
-        convert: OpenCC configuration applied to the text, or none (the default: case 1).
+        convert: OpenCC configuration applied to the text, or none: a corpus in simplified characters alone
+            leaves the traditional ones of the vocabulary untrained.
         dedup: drop documents whose letters and digits equal those of an earlier one.
         sample: shares of sources to keep, as source=share, chosen by sha256 of the document id.
         contaminated: what happens to documents that overlap benchmark text (with --decontaminate).
@@ -59,7 +60,7 @@ class Runtime:
 
     Attributes:
         workers: processes that work at once; the default is the number of cores.
-        progress: show progress bars.
+        progress: show bars on a terminal, elsewhere a line for each finished step.
         keep_work: keep the folder of intermediate files after success.
     """
 

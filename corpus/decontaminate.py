@@ -1,4 +1,4 @@
-"""Overlap between benchmark texts and corpus documents, in 13-grams of letters and digits (case 19).
+"""Overlap between benchmark texts and corpus documents, in 13-grams of letters and digits.
 
 Every string in the files under a data folder counts as benchmark text, so no reader of a task is needed.
 """

@@ -10,9 +10,9 @@ _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 def fingerprint(text: str) -> bytes:
-    """16 bytes that two texts share when they differ only in punctuation, symbols and space (case 17).
+    """16 bytes that two texts share when they differ only in punctuation, symbols and space.
 
-    Characters are compared as they are: NFKC would merge texts that differ (case 13).
+    Characters are compared as they are: NFKC would merge texts that differ.
     """
     letters = _NOT_LETTERS.sub("", text)
     return hashlib.blake2b(letters.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import queue
 import sys
 import threading
 import time
@@ -28,7 +29,7 @@ from rich.progress import (
 )
 
 from corpus.config import Runtime
-from corpus.steps import Job, Step, counts_path
+from corpus.job import Job, Step, counts_path
 from provenance import UserError
 
 POLL = 0.3  # seconds between two looks at the shards that are done
@@ -46,6 +47,15 @@ def _end_with(parent: int) -> None:
                 os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+class _Alone:
+    """What a single worker needs of a manager, without the seconds that a manager's process takes to start."""
+
+    Queue = staticmethod(queue.Queue)
+
+    def shutdown(self) -> None:
+        """Nothing was started."""
 
 
 def _manager() -> SyncManager:
@@ -67,7 +77,7 @@ class QuietExecutor(LocalPipelineExecutor):
 
     def run(self) -> Any:
         logger.remove()  # what the parent process would print
-        given, multiprocess.Manager = multiprocess.Manager, _manager
+        given, multiprocess.Manager = multiprocess.Manager, _manager if self.workers > 1 else _Alone
         try:
             return super().run()
         finally:
@@ -118,7 +128,8 @@ def run_step(name: str, step: Step, tasks: int, job: Job, runtime: Runtime) -> N
         UserError: an input is damaged, or a rank left no counts (named).
     """
     logs = job.work / "logs" / name
-    with _progress(name, tasks, logs / "completions", runtime.progress):
+    terminal, began = sys.stderr.isatty(), time.monotonic()
+    with _progress(name, tasks, logs / "completions", runtime.progress and terminal):
         QuietExecutor(
             pipeline=[partial(step, job=job)],
             tasks=tasks,
@@ -131,3 +142,5 @@ def run_step(name: str, step: Step, tasks: int, job: Job, runtime: Runtime) -> N
         raise UserError(
             f"step {name} left no result for shard {ranks} of {tasks}; run again with --overwrite"
         )
+    if runtime.progress and not terminal:
+        print(f"{name}: {tasks} of {tasks} shards, {time.monotonic() - began:.1f} s", file=sys.stderr)

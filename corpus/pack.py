@@ -1,7 +1,7 @@
 """Sentences, and packing their tokens into rows ``[CLS] A [SEP] B [SEP]``.
 
 The A/B rule and its constants are those of google-research/electra, ``build_pretraining_dataset.py``
-after its correction of 2020-03-16 (cases 30 and 31).
+after its correction of 2020-03-16 (before it, and in copies made before, hardly any row got a segment B).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
-CLS, SEP = 101, 102
+from corpus.vocab import CLS, SEP
+
 SINGLE_SHARE = 0.1  # of rows have one segment whatever their sentences
 RANDOM_TARGET_SHARE = 0.05  # of rows aim at a random, shorter length
 LEAST_TARGET = 5
@@ -36,7 +37,7 @@ def sentence_ends(text: str) -> list[int]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of ``text`` without outer space; empty ones are left out (case 18)."""
+    """The sentences of ``text`` without outer space; empty ones are left out."""
     starts = [0, *sentence_ends(text)]
     pieces = (text[a:b].strip() for a, b in pairwise(starts))
     return [piece for piece in pieces if piece]
@@ -89,7 +90,7 @@ def _segment_starts(piece: Piece) -> list[bool]:
 
 
 def make_row(a: Piece, b: Piece) -> Row:
-    """``[CLS] a [SEP]`` or ``[CLS] a [SEP] b [SEP]``; type 1 from b's first token to its [SEP] (case 29)."""
+    """``[CLS] a [SEP]`` or ``[CLS] a [SEP] b [SEP]``; type 1 from b's first token to its [SEP]."""
     ids, types = [CLS, *a.ids, SEP], [0] * (len(a) + 2)
     starts = [True, *_segment_starts(a), True]
     if len(b):

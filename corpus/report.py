@@ -9,8 +9,9 @@ from typing import Any
 
 from corpus import decontaminate
 from corpus.config import CorpusConfig
+from corpus.job import Job, blocks, read_counts
 from corpus.rules import ALL_RULES
-from corpus.steps import UNK, Job, blocks, read_counts
+from corpus.vocab import UNK
 
 Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
 

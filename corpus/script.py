@@ -1,7 +1,7 @@
 """Simplified or traditional: which script a text is in, and conversion by OpenCC when asked for.
 
-The default of a corpus is no conversion: traditional characters that are never trained cost DRCD
-(case 1).
+The default of a corpus is no conversion: traditional characters that are never trained cost accuracy on
+traditional text (DRCD).
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ import opencc
 from provenance import UserError
 
 MIXED_SHARE = 0.1  # of the characters that tell the scripts apart, the share of the rarer script
-_HAN = range(0x4E00, 0xA000)
+_TELLING = range(0x4E00, 0xA000)  # rarer Han characters tell the scripts apart too seldom to be looked at
+
+HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+LETTER = re.compile(r"[^\W\d_]")  # of any script, Han among them
+
+
+def count_han(text: str) -> int:
+    """Number of Han characters."""
+    return len(HAN.findall(text))
 
 
 def _in_charset(character: str, charset: str) -> bool:
@@ -39,7 +47,7 @@ def _marks() -> tuple[re.Pattern[str], re.Pattern[str]]:
     condition removes characters both scripts use (后, 里, 只, 云).
     """
     to_traditional, to_simplified = opencc.OpenCC("s2t"), opencc.OpenCC("t2s")
-    characters = [chr(code) for code in _HAN]
+    characters = [chr(code) for code in _TELLING]
     hans = [c for c in characters if to_traditional.convert(c) != c and not _in_charset(c, "big5")]
     hant = [c for c in characters if to_simplified.convert(c) != c and not _in_charset(c, "gb2312")]
     return re.compile(f"[{''.join(hans)}]"), re.compile(f"[{''.join(hant)}]")
@@ -70,9 +78,9 @@ def available() -> list[str]:
 
 @functools.cache
 def converter(config: str) -> Callable[[str], str]:
-    """The conversion function of an OpenCC configuration; ``t2s`` and ``t2s.json`` are the same (case 7).
+    """The conversion function of an OpenCC configuration; ``t2s`` and ``t2s.json`` are the same to OpenCC.
 
-    Warns for conversions towards traditional script, which are one-to-many and misfire (case 3).
+    Warns for conversions towards traditional script, which are one-to-many and misfire.
 
     Raises:
         UserError: no such configuration (those present are listed), or another package answers to ``opencc``.
@@ -91,7 +99,7 @@ def converter(config: str) -> Callable[[str], str]:
 
 
 def conversion_facts(config: str) -> dict[str, Any]:
-    """What a conversion depends on, for the manifest (case 4: results change with the version)."""
+    """What a conversion depends on, for the manifest: its results change with the version."""
     if config == "none":
         return {"convert": "none"}
     digest = hashlib.sha256()

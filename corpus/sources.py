@@ -103,7 +103,7 @@ def _damaged(path: Path, error: BaseException, where: str = "") -> UserError:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines without their ends; only ``\\n`` ends a line (case 15), a byte order mark is dropped."""
+    """Numbered lines without their ends; only ``\\n`` ends a line (U+2028 does not); no byte order mark."""
     number = 0
     with _opened(path) as file:
         try:

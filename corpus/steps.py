@@ -12,92 +12,41 @@ counts: ``counts/<step>-<rank>.json`` is there when the rank is done.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
-from tokenizers import Tokenizer
 
 from corpus import decontaminate, dedup, rules
 from corpus.config import CorpusConfig
-from corpus.pack import Piece, pack_document, sentence_ends
+from corpus.job import (
+    CLEAN,
+    DOCUMENTS,
+    KEEP,
+    RAW,
+    REJECTED,
+    Job,
+    blocks,
+    columns_of,
+    counts_path,
+    write_table,
+)
+from corpus.pack import pack_document
 from corpus.rows import RowBuffer, write_rows
-from corpus.script import converter, script_of
+from corpus.script import converter, count_han, script_of
 from corpus.sources import read_documents
-from corpus.vocab import fast_tokenizer
-from corpus.words import word_starts
+from corpus.vocab import UNK
+from corpus.words import encode
 from provenance import atomic_file, write_json
 
 BLOCK = 4_000_000  # characters of raw text in a block: the unit of work after reading
 BATCH = 256  # documents tokenized at once
 EXAMPLES = 3  # changed documents a rank keeps for the report
 SAMPLES = 100  # duplicates kept as examples
-UNK = 100
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a rank needs to know.
-
-    Attributes:
-        config: the corpus configuration.
-        inputs: input files in order.
-        work: folder of intermediate files.
-        vocab: verified vocab.txt.
-        benchmark: whether work/benchmark.npy holds benchmark grams to look for.
-    """
-
-    config: CorpusConfig
-    inputs: tuple[Path, ...]
-    work: Path
-    vocab: Path
-    benchmark: bool = False
-
-
-Step = Callable[..., None]  # of (data, rank, world size, job)
-
-
-# --- files ----------------------------------------------------------------------------------------
-
-
-def blocks(job: Job) -> list[Path]:
-    """The blocks that reading made, in input order."""
-    return sorted((job.work / "raw").glob("*/*.parquet"))
-
-
-def counts_path(job: Job, step: str, rank: int) -> Path:
-    return job.work / "counts" / f"{step}-{rank:05d}.json"
-
-
-def read_counts(job: Job, step: str) -> list[dict[str, Any]]:
-    """What each rank of a step counted, in rank order."""
-    return [json.loads(path.read_text()) for path in sorted((job.work / "counts").glob(f"{step}-*.json"))]
-
-
-def write_table(path: Path, columns: dict[str, Any], schema: pa.Schema) -> None:
-    """A Parquet file; the same columns give the same bytes."""
-    with atomic_file(path) as partial:
-        pq.write_table(pa.table(columns, schema=schema), partial, compression="zstd")
-
-
-_TEXT = [(name, pa.string()) for name in ("id", "source", "title", "text")]
-RAW = pa.schema(_TEXT)
-CLEAN = pa.schema([*_TEXT, ("script", pa.string()), ("fingerprint", pa.binary(16)), ("han", pa.int32())])
-DOCUMENTS = pa.schema([*_TEXT, ("script", pa.string())])
-REJECTED = pa.schema([(name, pa.string()) for name in ("id", "rule", "text")])
-KEEP = pa.schema([("keep", pa.bool_()), ("held_out", pa.bool_())])
-
-
-def columns_of(records: Sequence[dict[str, Any]], schema: pa.Schema) -> dict[str, list[Any]]:
-    return {name: [record[name] for record in records] for name in schema.names}
 
 
 # --- read -----------------------------------------------------------------------------------------
@@ -121,7 +70,7 @@ def read_step(data: Any, rank: int, world_size: int, job: Job) -> None:
         waiting.append(
             {k: v.encode("utf-8", "replace").decode() for k, v in zip(RAW.names, fields, strict=True)}
         )
-        documents, han, size = documents + 1, han + rules.count_han(document.text), size + len(document.text)
+        documents, han, size = documents + 1, han + count_han(document.text), size + len(document.text)
         if size >= BLOCK:
             write()
     if waiting:
@@ -166,7 +115,7 @@ def clean_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     changed: list[dict[str, str]] = []
     found: list[np.ndarray] = []
     for record in pq.read_table(blocks(job)[rank]).to_pylist():
-        han = rules.count_han(record["text"])
+        han = count_han(record["text"])
         totals.update(documents_in=1, han_in=han)
         if share_of(f"sample/{record['id']}") >= shares.get(record["source"], 1.0):
             totals.update(not_sampled=1, not_sampled_han=han)
@@ -181,13 +130,13 @@ def clean_step(data: Any, rank: int, world_size: int, job: Job) -> None:
             shared, own = decontaminate.overlap(text, _benchmark_table(job.work))
             found.append(shared)
             if decontaminate.is_contaminated(len(shared), own):
-                totals.update(contaminated=1, contaminated_han=rules.count_han(text))
+                totals.update(contaminated=1, contaminated_han=count_han(text))
                 tally.sample("contaminated", record["id"], text)
                 if config.contaminated == "drop":
                     continue
         if text != record["text"] and len(changed) < EXAMPLES and len(text) > 60:
             changed.append({"id": record["id"], "before": record["text"][:600], "after": text[:600]})
-        kept_han = rules.count_han(text)
+        kept_han = count_han(text)
         totals.update(cleaned=1, cleaned_han=kept_han)
         kept.append(
             {
@@ -241,23 +190,6 @@ def duplicates_step(data: Any, rank: int, world_size: int, job: Job) -> None:
 
 
 # --- pack -----------------------------------------------------------------------------------------
-
-
-@cache
-def _tokenizer(vocab: Path) -> Tokenizer:
-    return fast_tokenizer(vocab)
-
-
-def encode(texts: Sequence[str], vocab: Path, segmenter: str) -> Iterator[list[Piece]]:
-    """Each text as its sentences' tokens, with word starts; sentences without a token are left out."""
-    for text, encoding in zip(
-        texts, _tokenizer(vocab).encode_batch(list(texts), add_special_tokens=False), strict=True
-    ):
-        offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)[:, 0]
-        starts = word_starts(text, offsets, segmenter).tolist() if len(offsets) else []
-        cuts = [0, *np.searchsorted(offsets, sentence_ends(text)).tolist()]
-        ids = encoding.ids
-        yield [Piece(ids[a:b], starts[a:b]) for a, b in pairwise(cuts) if b > a]
 
 
 def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:

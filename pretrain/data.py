@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from corpus.vocab import PAD
 from pretrain.config import PretrainConfig
-from pretrain.masking import PAD, choose_tokens, choose_words, hide
+from pretrain.masking import choose_tokens, choose_words, hide
 from provenance import UserError, verify_manifest
 
 # First word of a random stream's key, so that no two purposes share numbers.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-PAD, UNK, CLS, SEP, MASK = 0, 100, 101, 102, 103
+from corpus.vocab import CLS, MASK, PAD, SEP
+
+# Of the chosen positions; the others stay as they are, none gets a random token (pretrain_helpers.mask of
+# google-research/electra, unlike BERT).
 MASKED_SHARE = 0.85
 
 

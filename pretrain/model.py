@@ -10,7 +10,7 @@ from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTrainin
 
 from pretrain.config import Size
 from pretrain.dropout import use_cheap_dropout
-from pretrain.vocabulary import vocabulary_loss
+from pretrain.projection import vocabulary_loss
 
 
 def discriminator_config(size: Size) -> ElectraConfig:
@@ -81,7 +81,7 @@ class Electra(nn.Module):
             labels: (chosen,) original ids.
 
         Returns:
-            As :func:`pretrain.vocabulary.vocabulary_loss`.
+            As :func:`pretrain.projection.vocabulary_loss`.
         """
         hidden = self.generator.electra(
             masked_ids, attention_mask=attention_mask, token_type_ids=token_type_ids

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpus import build, steps
+from corpus.command import Options, check_config, parse
 from corpus.config import PRESETS, Runtime
 from provenance import UserError, hold, read_manifest, verify_manifest
 
@@ -57,9 +58,9 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(path) for path in sorted(folder.glob("*.gz"))]
 
 
-def options(inputs: list[str], out: Path, **config: object) -> build.Options:
+def options(inputs: list[str], out: Path, **config: object) -> Options:
     preset = replace(PRESETS["sample"], **config)  # type: ignore[arg-type]
-    return build.Options(inputs=tuple(inputs), out=out, preset="sample", config=preset, runtime=QUIET)
+    return Options(inputs=tuple(inputs), out=out, preset="sample", config=preset, runtime=QUIET)
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +191,7 @@ def test_finished_corpus_is_reused(
 
 
 def test_manifest_can_be_replayed(inputs: list[str], corpus: Path) -> None:
-    parsed = build.parse(["--from", str(corpus / "manifest.json"), "--out", "elsewhere"])
+    parsed = parse(["--from", str(corpus / "manifest.json"), "--out", "elsewhere"])
     assert parsed.config == options(inputs, corpus, length="both").config
     assert list(parsed.inputs) == inputs
 
@@ -199,10 +200,10 @@ def test_manifest_can_be_replayed(inputs: list[str], corpus: Path) -> None:
 
 
 def test_preset_and_overrides() -> None:
-    parsed = build.parse(["a.txt", "--preset", "sample", "--min-han", "9", "--sample", "x=0.5", "y=0.1"])
+    parsed = parse(["a.txt", "--preset", "sample", "--min-han", "9", "--sample", "x=0.5", "y=0.1"])
     assert (parsed.config.length, parsed.config.min_han) == ("128", 9)
     assert parsed.config.sample == ("x=0.5", "y=0.1")
-    assert build.parse([]).config == PRESETS["wiki"]
+    assert parse([]).config == PRESETS["wiki"]
 
 
 def test_sampling_is_by_id(inputs: list[str], tmp_path: Path) -> None:
@@ -304,7 +305,7 @@ def test_held_folder_is_refused(inputs: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize("entry", ["history", "history=2", "history=x", "=0.5"])
 def test_bad_sample_share(entry: str) -> None:
     with pytest.raises(UserError, match="SOURCE=SHARE"):
-        build.check_config(replace(PRESETS["web"], sample=(entry,)))
+        check_config(replace(PRESETS["web"], sample=(entry,)))
 
 
 def test_usage_error_exits_2(tmp_path: Path) -> None:

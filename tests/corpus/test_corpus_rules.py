@@ -20,7 +20,8 @@ CASES = [
     ("invisible_characters", "甲\u2028乙\n丙", "甲 乙\n丙"),  # case 15
     ("invisible_characters", "甲\u3000\u00a0乙\x85丙\ufffd\ufeff", "甲 乙 丙"),  # case 15
     ("invisible_characters", "𠮷\U0003134a", "𠮷\U0003134a"),  # Han that an older Python does not know
-    ("html_remains", "<ruby>内核<rt>kernel</rt></ruby>是<b>甲</b>&amp;乙<br/>", "内核是甲&乙"),
+    ("html_remains", "<ruby>内核<rt>kernel</rt></ruby>是<b>甲</b>&amp;乙<br/>", "内核是甲&乙\n"),
+    ("html_remains", "<tr><td>支持的协议</td><td class='x'>无</td></tr>", "\n\n支持的协议\n\n无\n\n"),
     ("html_remains", "若 a<b 且 c>d，List<String>", "若 a<b 且 c>d，List<String>"),
     ("code_fences", "甲：\n```bash\nls -l\n```\n乙", "甲：\n\n乙"),
     ("code_fences", "~~~\n这里其实是一段中文说明文字。\n~~~", "\n这里其实是一段中文说明文字。\n"),
@@ -57,8 +58,12 @@ CASES = [
     ("boilerplate", "扫描左侧二维码，关注我们", None),
     ("boilerplate", "著作权法保护作者的权利。", "著作权法保护作者的权利。"),
     ("boilerplate", "小明注册了公司。", "小明注册了公司。"),
-    ("addresses", "详见 https://example.org/?a=1。", "详见 。"),
+    ("addresses", "详见 https://example.org/?a=1。", "详见。"),
     ("addresses", "见https://example.org，谢谢", "见，谢谢"),
+    ("addresses", "详见 https://example.org 这一页", "详见 这一页"),
+    ("addresses", f"（{URL}，第三节）", "（，第三节）"),
+    ("addresses", "点这里(https://example.org/a).", "点这里()."),
+    ("addresses", "https://example.org", ""),
     ("link_list", "首页 | 新闻 | 体育 | 财经 | 娱乐", None),
     ("link_list", "爱丽丝·莫尔·斯密斯", "爱丽丝·莫尔·斯密斯"),
     ("link_list", "他说：甲|乙|丙|丁|戊都行。", "他说：甲|乙|丙|丁|戊都行。"),
@@ -104,7 +109,7 @@ def test_wrapped_lines_join_paragraphs_and_keep_items() -> None:
     text = "\r\n".join(
         [full, "  本法。", "一、" + full[2:], "    施行。", full, "  條文。", "二、" + full[2:], "    。"]
     )
-    joined = rules.wrapped_lines(text, CONFIG)
+    joined = BY_NAME["wrapped_lines"](text, CONFIG)
     assert joined.split("\n") == [
         full + "本法。",
         "一、" + full[2:] + "施行。",
@@ -115,7 +120,7 @@ def test_wrapped_lines_join_paragraphs_and_keep_items() -> None:
 
 def test_wrapped_lines_leave_verse_alone() -> None:
     verse = "\n".join(["床前明月光，", "疑是地上霜。", "举头望明月，", "低头思故乡。"] * 3)
-    assert rules.wrapped_lines(verse, CONFIG) == verse
+    assert BY_NAME["wrapped_lines"](verse, CONFIG) == verse
 
 
 def test_clean_drops_lines_counts_them_and_keeps_samples() -> None:
@@ -134,6 +139,11 @@ def test_lines_end_at_newline_only() -> None:
     cleaned = rules.clean("甲组的同学都来了\u2028乙组的同学\n丙组的同学没有来", CONFIG)
     assert cleaned is not None
     assert len(cleaned.split("\n")) == 2
+
+
+def test_entities_hide_no_characters() -> None:
+    """What an entity stands for is cleaned like any character: no-break and zero-width spaces, full width."""
+    assert rules.clean("甲组的同学&nbsp;&nbsp;都&#8203;来了&#65297;次", CONFIG) == "甲组的同学 都来了1次"
 
 
 def test_rejected_document_is_counted_and_sampled_within_bounds() -> None:

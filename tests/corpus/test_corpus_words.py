@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from corpus.steps import encode
-from corpus.words import segmenter, word_starts
+from corpus.words import encode, segmenter, word_starts
 
 TEXT = "他来到了网易杭研大厦"  # jieba's own example: 他/来到/了/网易/杭研/大厦
 

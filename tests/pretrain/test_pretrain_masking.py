@@ -3,18 +3,8 @@
 import numpy as np
 import pytest
 
-from pretrain.masking import (
-    CLS,
-    MASK,
-    PAD,
-    SEP,
-    UNK,
-    candidates,
-    choose_tokens,
-    choose_words,
-    hide,
-    masked_count,
-)
+from corpus.vocab import CLS, MASK, PAD, SEP, UNK
+from pretrain.masking import candidates, choose_tokens, choose_words, hide, masked_count
 
 
 def rows(count: int, tokens: int, length: int = 128) -> np.ndarray:

@@ -15,7 +15,7 @@ from pretrain.flops import paper_row, torch_row
 from pretrain.model import Electra, discriminator_config, generator_config
 from pretrain.objectives import corrupt, rtd
 from pretrain.optim import Adam, parameter_groups
-from pretrain.vocabulary import draw, vocabulary_loss
+from pretrain.projection import draw, vocabulary_loss
 
 SMALL = Size(layers=2, hidden=32, heads=2, embedding=24, generator_fraction=0.5, vocab_size=1000, dropout=0.0)
 
@@ -224,7 +224,7 @@ def test_two_processes_with_3_and_17_masked_tokens(monkeypatch):
     )
     assert (len(a.positions), len(b.positions)) == (3, 17)
     # Draw the most likely id, so that both ways see the same replacements.
-    monkeypatch.setattr("pretrain.vocabulary.draw", lambda probabilities, _: probabilities.argmax(-1))
+    monkeypatch.setattr("pretrain.projection.draw", lambda probabilities, _: probabilities.argmax(-1))
 
     def gradients(*batches: Batch) -> list[torch.Tensor]:
         model.zero_grad()

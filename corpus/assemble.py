@@ -1,0 +1,82 @@
+"""What the steps left becomes the corpus folder: rows, documents, report and, last, the manifest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from corpus import decontaminate, report, rows
+from corpus.job import Job, blocks
+from provenance import MANIFEST, UserError, write_manifest, write_text
+
+STAGE = "corpus.build"
+SHOWN = 5  # examples of each rule in the report
+
+
+def assemble(
+    job: Job, name: str, identity: Any, benchmark: decontaminate.Benchmark | None, facts: dict[str, Any]
+) -> Path:
+    """The finished corpus folder, still inside the work folder."""
+    final = job.work / "final"
+    shutil.rmtree(final, ignore_errors=True)
+    final.mkdir()
+    counted: dict[str, int] = {}
+    for kind in ("documents", "rejected"):
+        (final / kind).mkdir()
+        for path in sorted((job.work / kind).glob("*.parquet")):
+            rows.link_or_copy(path, final / kind / path.name)
+            counted[f"{kind}/{path.name}"] = pq.read_metadata(path).num_rows
+    for length in job.config.lengths:
+        for split in ("train", "heldout"):
+            source, target = job.work / f"rows-{length}" / split, final / f"rows-{length}" / split
+            parts = [source / f"{rank:05d}.arrow" for rank in range(len(blocks(job)))]
+            if missing := [part.name for part in parts if not part.is_file()]:
+                raise UserError(
+                    f"step pack left no {missing[0]} in rows-{length}; run again with --overwrite"
+                )
+            files = rows.finish_split(target, split, parts, one_file=split == "heldout")
+            counted |= {f"rows-{length}/{split}/{file}": n for file, n in files.items()}
+    shutil.copyfile(job.vocab, final / "vocab.txt")
+    summary = report.summarize(job, benchmark)
+    if not summary["documents"]:
+        raise UserError(
+            "no document passed the rules: lower --min-han or --min-han-share, or give other files"
+        )
+    examples = rule_examples(final / "rejected")
+    write_text(final / "report.md", report.markdown(summary, job.config, name, examples))
+    write_text(final / "report.html", report.web_page(summary, job.config, name, examples))
+    counts = {key: summary[key] for key in ("documents", "totals", "rules", "packed", "skipped", "blocks")}
+    counts |= {"overlap": summary["overlap"]} if "overlap" in summary else {}
+    write_manifest(
+        final, stage=STAGE, config=job.config, identity=identity, rows=counted, counts=counts, **facts
+    )
+    return final
+
+
+def rule_examples(folder: Path) -> dict[str, list[str]]:
+    """A few rejected texts of each rule, spread over the shards."""
+    examples: dict[str, list[str]] = {}
+    for path in sorted(folder.glob("*.parquet")):
+        taken: dict[str, int] = {}
+        for record in pq.read_table(path).to_pylist():
+            texts = examples.setdefault(record["rule"], [])
+            if len(texts) < SHOWN and taken.get(record["rule"], 0) < 2 and record["text"] not in texts:
+                texts.append(record["text"])
+                taken[record["rule"]] = taken.get(record["rule"], 0) + 1
+    return dict(sorted(examples.items()))
+
+
+def publish(final: Path, out: Path) -> None:
+    """Move the finished corpus into ``out``, its manifest last."""
+    (out / MANIFEST).unlink(missing_ok=True)
+    names = {path.name for path in final.iterdir()}
+    old = [path for path in out.iterdir() if path.name in names or path.name.startswith("rows-")]
+    for path in old:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for name in sorted(names - {MANIFEST}):
+        os.replace(final / name, out / name)
+    os.replace(final / MANIFEST, out / MANIFEST)

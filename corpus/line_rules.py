@@ -1,0 +1,153 @@
+"""Cleaning rules over one line: markup, menus, boilerplate, lines that are not Chinese.
+
+Each takes a line and the configuration and returns the line to go on with, or None to drop it. See
+:mod:`corpus.rules`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from corpus.config import CorpusConfig
+from corpus.script import HAN, LETTER, count_han
+
+_FRONT_MATTER = re.compile(r"^\[#\]:|^\s*\[[^\]]{1,100}\]:\s*(?:https?:|<|/|#|\()")
+
+
+def front_matter(line: str, config: CorpusConfig) -> str | None:
+    """Metadata lines ``[#]: ...`` and link definitions ``[1]: https://...``."""
+    return None if _FRONT_MATTER.match(line) else line
+
+
+_RULE_LINE = re.compile(r"^[\s\-=*_|:+~#.·—─━═]*$")
+
+
+def rule_line(line: str, config: CorpusConfig) -> str | None:
+    """Lines drawn from dashes, stars and bars."""
+    return None if line and _RULE_LINE.match(line) else line
+
+
+_TABLE_ROW = re.compile(r"^\s*(?:\|(?:.*\|){2,}\s*$|[│┃║├┌└┝╔╠╚┏┣┗])")
+
+
+def table_row(line: str, config: CorpusConfig) -> str | None:
+    """Rows of Markdown tables and of tables drawn with box characters: their cells cut sentences apart."""
+    return None if _TABLE_ROW.match(line) else line
+
+
+_CODE = re.compile(
+    r"^\s*(?:[$#>]\s|sudo |#include|import |def |class |return\b|function\b|var |let |const )"
+    r"|[;{}]\s*$|^\s*[\w.\-]+\s*[=:]\s*\S+$|::|->|=>|&&|\|\|"
+)
+
+
+def code_line(line: str, config: CorpusConfig) -> str | None:
+    """Lines that look like code or shell and hold hardly any Han."""
+    return None if _CODE.search(line) and count_han(line) < 0.1 * len(line) else line
+
+
+_IMAGE = re.compile(r"!\[[^\]]*\](?:\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s+[\"'][^)]*)?\)|\[[^\]]*\])?")
+_LINK = re.compile(
+    r"\[([^\[\]]*)\](?:\(\s*<?[!-'*-~]*(?:\([!-~]*?\)[!-'*-~]*)?>?(?:\s+[\"'][^)]*)?\s*\)|\[[^\[\]]*\])"
+)
+_FOOT = re.compile(r"(?<=[^\sA-Za-z0-9_)\]])\[\^?\d{1,3}\]")
+_STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+_EMPHASIS = re.compile(r"(?<![A-Za-z0-9_*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![A-Za-z0-9_*])")
+_CODE_SPAN = re.compile(r"(`+)([^`]+)\1")
+_BLOCK = re.compile(r"^\s*(?:>+\s*)*(?:#{1,6}\s+|[-*+•]\s+)|^\s*>[>\s]*")
+_HEADING_END = re.compile(r"(?<=\S)\s+#{1,6}\s*$")
+
+
+def markdown(line: str, config: CorpusConfig) -> str | None:
+    """Markdown links, emphasis, headings, quotes and bullets become their text; images go."""
+    plain = _BLOCK.sub("", line, count=1) if line[:1] in " #>-*+•" else line
+    if "[" in plain:
+        plain = _FOOT.sub("", _LINK.sub(r"\1", _IMAGE.sub("", plain)))
+    if "*" in plain or "__" in plain:
+        plain = _EMPHASIS.sub(r"\1", _STRONG.sub(r"\2", plain))
+    if "`" in plain:
+        plain = _CODE_SPAN.sub(r"\2", plain)
+    if "#" in plain:
+        plain = _HEADING_END.sub("", plain)
+    return plain
+
+
+_URL = re.compile(r"( ?)<?((?:https?|ftp)://[!-~]+|(?<![\w.@/])www\.[\w\-]+\.[!-~]+)( ?)")
+
+
+def _without_address(match: re.Match[str]) -> str:
+    tail = match[2][len(match[2].rstrip("),.;:!?")) :]
+    if "(" in match[2]:  # a_(b): the bracket is the address's own
+        tail = tail.removeprefix(")")
+    return match[1] + tail + match[3] if tail else match[1] and match[3]
+
+
+def addresses(line: str, config: CorpusConfig) -> str | None:
+    """Web addresses go, not the punctuation after them; a line of nothing else goes with them."""
+    return _URL.sub(_without_address, line) if "www." in line or "://" in line else line
+
+
+_BOILERPLATE = re.compile(
+    r"""
+      ^\s*(?:via|from|原文|来自|來自|来源|來源|出处|出處|译自|摘自)\s*[:：]\s*(?:\[?https?\b.*)?$
+    | ^\s*(?:作者|编辑|責任編輯|责任编辑|责编|編輯|记者|記者|译者|譯者|校对|校對|选题)\s*[:：]
+        [^，。！？?!；;,…～]{0,30}$
+    | ^\s*[（(]\s*题图 | ^本文由.{0,30}(?:原创|原創|编译|編譯|首发|整理发布|授权发布|翻译)
+    | (?:版权|版權|著作權|著作权)(?:所有|声明|聲明)\s*(?:$|[:：©©,，.。]|(?:未经|不得|翻印|侵权|违者))
+    | ^.{0,20}(?:Copyright|©|\(c\))\s*(?:©|\(c\))?\s*(?:19|20)\d\d | [Aa]ll\s[Rr]ights\s[Rr]eserved
+    | (?:未经|未經).{0,12}(?:不得|禁止|严禁|嚴禁|请勿|請勿).{0,12}(?:转载|轉載|复制|複製)
+    | (?:转载|轉載|引用)(?:请|請|须|須|时请|時請).{0,6}(?:注明|註明|保留|联系|聯繫)
+    | ^\s*(?:分享|分享到|转发|轉發|收藏|点赞|點讚|举报|舉報|打印|列印|关闭窗口|返回顶部|回到頂端|回顶部
+        |返回首页|回首頁|上一[篇页頁章]|下一[篇页頁章]|首页|首頁|登录|登錄|登入|注册|註冊|阅读原文|閱讀原文|阅读全文
+        |查看更多|更多|展开全文|点击进入|加载中|相关阅读|相关文章|相關文章|相关新闻|相關新聞
+        |热门推荐|熱門推薦|猜你喜欢|广告|廣告
+        |网友评论|发表评论)
+        (?:\s*[:：].{0,40})?\s*[>»›…]*$(?<![。！？])
+    | (?:扫码|掃碼|扫描|掃描|扫一扫|掃一掃|长按|長按).{0,12}(?:关注|關注|加入|添加|入群|进群)
+    | ^.{0,20}(?:长按|長按).{0,8}(?:二维码|二維碼|识别|識別)
+    | ^.{0,15}(?:关注|關注|微信搜索|添加).{0,12}(?:公众号|公眾號|微信号).{0,20}$
+    | (?:ICP[备證证]|公网安备|网络文化经营许可证|广播电视节目制作)
+    | ^.{0,12}(?:点击|點擊|點選)(?:此处|這裡|这里|查看|進入|进入|下载|下載|图片|圖片).{0,20}$(?<![。！？])
+    """,
+    re.VERBOSE,
+)
+BOILERPLATE_LENGTH = 60  # characters; a longer line holds text of its own
+
+
+def boilerplate(line: str, config: CorpusConfig) -> str | None:
+    """Copyright, share, navigation, editor and follow-us lines."""
+    return None if len(line) <= BOILERPLATE_LENGTH and _BOILERPLATE.search(line) else line
+
+
+_LONG_RUN = re.compile(r"([^\sA-Za-z0-9])\1{3,}")
+
+
+def long_runs(line: str, config: CorpusConfig) -> str | None:
+    """Four or more of one character, not a Latin letter or digit, become three (哈哈哈哈哈, ！！！！！)."""
+    return _LONG_RUN.sub(r"\1\1\1", line)
+
+
+_PUNCTUATION = re.compile("[。！？；，：“]")
+_SEPARATOR = re.compile(r"\s*[|｜·•»›]\s*|\s+[/>]\s+")
+
+
+def link_list(line: str, config: CorpusConfig) -> str | None:
+    """Menus: five or more short entries between bars or arrows, without sentence punctuation."""
+    if _PUNCTUATION.search(line):
+        return line
+    entries = [entry for entry in _SEPARATOR.split(line) if entry]
+    return None if len(entries) >= 5 and max(map(len, entries)) <= 12 else line
+
+
+def no_han(line: str, config: CorpusConfig) -> str | None:
+    """Lines without a Han character."""
+    return line if HAN.search(line) else None
+
+
+def little_han(line: str, config: CorpusConfig) -> str | None:
+    """Lines of 20 characters or more with under six Han that are almost all code or foreign text."""
+    if len(line) < 20:
+        return line
+    han, share = count_han(line), config.min_line_han_share
+    says_something = han >= 6 or han >= share * len(line) or han >= share * len(LETTER.findall(line))
+    return line if says_something else None

@@ -1,0 +1,147 @@
+"""Cleaning rules over a whole text: line ends, wrapped lines, characters, HTML and code that was left in.
+
+Each takes a text and the configuration and returns the text to go on with. See :mod:`corpus.rules`.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import sys
+import unicodedata
+from collections import Counter
+
+from corpus.config import CorpusConfig
+from corpus.script import count_han
+
+_ITEM = re.compile(
+    r"\s*(?:[（(]?[一二三四五六七八九十○〇百]+[）)、.]|[（(]?\d+[）)、.]|第\s?[一二三四五六七八九十百\d]+\s?[條条章節节])"
+)
+_WIDE_CHARACTER = re.compile(
+    "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60]"
+)
+LEAST_WRAP = 40  # columns; narrower lines are verse or lists, not wrapped paragraphs
+
+
+def wrapped_lines(text: str, config: CorpusConfig) -> str:
+    """Paragraphs broken at a fixed column become one line again; items of a list stay on lines of their own.
+
+    A text counts as wrapped when a quarter of its lines end within four columns of each other, beyond
+    column 40, and hardly any goes further.
+    """
+    if text.count("\n") < 4:
+        return text
+    lines = text.replace("\r\n", "\n").split("\n")
+    widths = [len(line) + len(_WIDE_CHARACTER.findall(line)) for line in (raw.rstrip() for raw in lines)]
+    many = Counter(width for width in widths if width >= LEAST_WRAP)
+    margin = max(many, key=lambda w: (sum(many[w - i] for i in range(4)), w), default=0)
+    full = [margin - 3 <= width <= margin for width in widths]
+    beyond = sum(width > margin for width in widths)
+    if sum(full) < max(4, 0.25 * sum(map(bool, widths))) or beyond > 0.05 * len(lines):
+        return text
+    joined = [lines[0]]
+    for line, follows_full in zip(lines[1:], full, strict=False):
+        if follows_full and line.strip() and not _ITEM.match(line):
+            before, after = joined[-1].rstrip(), line.strip()
+            space = " " if before[-1:].isascii() and before[-1:].isalnum() and after[:1].isascii() else ""
+            joined[-1] = before + space + after
+        else:
+            joined.append(line)
+    return "\n".join(joined)
+
+
+_BROKEN_DECIMAL = re.compile(r"(?<=\d\.)\n(?=\d+[^\d.、)）])")
+
+
+def broken_decimals(text: str, config: CorpusConfig) -> str:
+    """Numbers that a careless sentence splitter cut at their point (``3.`` / ``5 元``) become whole."""
+    return _BROKEN_DECIMAL.sub("", text)
+
+
+def line_ends(text: str, config: CorpusConfig) -> str:
+    """``\\r\\n`` and ``\\r`` are line ends; U+2028, U+0085 and their like are not."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def normal_form_c(text: str, config: CorpusConfig) -> str:
+    """NFC: composes accents, unifies compatibility ideographs. NFKC would turn ，％① into , % 1."""
+    return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
+
+
+_WIDE = "".join(chr(c) for a, z in ("０９", "ＡＺ", "ａｚ") for c in range(ord(a), ord(z) + 1))
+_WIDE_TABLE = {ord(c): ord(c) - 0xFEE0 for c in _WIDE}
+_WIDE_FOUND = re.compile(f"[{_WIDE}]")
+
+
+def wide_letters(text: str, config: CorpusConfig) -> str:
+    """Full-width Latin letters and digits become ASCII; full-width punctuation is Chinese and stays."""
+    return text.translate(_WIDE_TABLE) if _WIDE_FOUND.search(text) else text
+
+
+def _class_of(categories: str, exempt: str = "") -> str:
+    chosen = set(categories.split())
+    # planes 2 and 3 hold only Han: newer characters there are "unassigned" to an older Python
+    codes = [
+        code
+        for code in range(sys.maxunicode + 1)
+        if not 0x20000 <= code < 0x40000
+        and unicodedata.category(chr(code)) in chosen
+        and chr(code) not in exempt
+    ]
+    ranges: list[list[int]] = []
+    for code in codes:
+        if ranges and code == ranges[-1][1] + 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in ranges)
+
+
+_INVISIBLE = re.compile(
+    f"[{_class_of('Cf Co Cn Cs Cc', exempt=chr(9) + chr(10) + chr(13) + chr(0x85))}\ufffd]"
+)
+_SPACE = re.compile(f"[{_class_of('Zs Zl Zp')}\\t\\x85]+")
+
+
+def invisible_characters(text: str, config: CorpusConfig) -> str:
+    """Format, private, unassigned, control characters and U+FFFD go; spaces of any kind become one."""
+    if "  " not in text and "\ufffd" not in text and text.replace("\n", "").isprintable():
+        return text  # a fast way to know, for most texts
+    return _SPACE.sub(" ", _INVISIBLE.sub("", text))
+
+
+_BLOCK_TAGS = (
+    "blockquote br center dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre section table tbody td th thead tr ul"
+)
+_INLINE_TAGS = (
+    "a abbr b big cite code del em font i iframe img ins kbd mark nobr q rp rt ruby s samp script small span "
+    "strike strong style sub sup tt u var video"
+)
+_ATTRIBUTE = r"""\s+[a-zA-Z][\w:.-]*(?:\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>]+))?"""
+_TAG = re.compile(
+    rf"</?(?:(?P<block>{'|'.join(_BLOCK_TAGS.split())})|{'|'.join(_INLINE_TAGS.split())})"
+    rf"(?:{_ATTRIBUTE}){{0,20}}\s*/?>",
+    re.IGNORECASE,
+)
+_TAG_WITH_CONTENT = re.compile(
+    r"<(script|style|rt|rp)\b[^<>]*>.*?</\1>|<!--.*?-->", re.IGNORECASE | re.DOTALL
+)
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
+
+
+def html_remains(text: str, config: CorpusConfig) -> str:
+    """HTML tags go (with the content of scripts, styles and ruby readings), those of blocks leave a line end;
+    entities become characters."""
+    if "<" in text:
+        text = _TAG.sub(lambda tag: "\n" if tag["block"] else "", _TAG_WITH_CONTENT.sub("", text))
+    return _ENTITY.sub(lambda match: html.unescape(match[0]), text) if "&" in text else text
+
+
+_FENCE = re.compile(r"^[ >]*(```|~~~).*?(?:^[ >]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def code_fences(text: str, config: CorpusConfig) -> str:
+    """Markdown code blocks between fences go; an unclosed fence ends with the text only if little follows."""
+    if "```" not in text and "~~~" not in text:
+        return text
+    return _FENCE.sub(lambda m: "" if count_han(m[0]) < 0.3 * len(m[0]) else m[0].replace(m[1], ""), text)
