@@ -30,27 +30,13 @@ from rich.progress import (
 
 from corpus.config import Runtime
 from corpus.job import Job, Step, counts_path
-from provenance import UserError
+from provenance import UserError, end_with
 
 POLL = 0.3  # seconds between two looks at the shards that are done
 
 
-def _end_with(parent: int) -> None:
-    """End this process soon after ``parent`` is gone."""
-
-    def watch() -> None:
-        while True:
-            time.sleep(1)
-            try:
-                os.kill(parent, 0)
-            except ProcessLookupError:
-                os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 class _Alone:
-    """What a single worker needs of a manager, without the seconds that a manager's process takes to start."""
+    """What a single worker needs of a manager, without the seconds that a process of its own takes."""
 
     Queue = staticmethod(queue.Queue)
 
@@ -64,7 +50,7 @@ def _manager() -> SyncManager:
     Forked, the manager's process would inherit the lock on the output folder, and it would never end.
     """
     manager = SyncManager(ctx=multiprocess.get_context("forkserver"))
-    manager.start(_end_with, (os.getpid(),))
+    manager.start(end_with, (os.getpid(),))
     return manager
 
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 from corpus import build, steps
 from corpus.command import Options, check_config, parse
 from corpus.config import PRESETS, Runtime
-from provenance import UserError, hold, read_manifest, verify_manifest
+from provenance import UserError, hold, read_manifest, verify_manifest, write_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 QUIET = Runtime(workers=1, progress=False)
@@ -155,7 +156,16 @@ def test_workers_change_nothing(inputs: list[str], corpus: Path, tmp_path: Path)
     done = run(inputs, tmp_path / "two", "--workers", "2", "--length", "both")
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{tmp_path / 'two'}\n"
-    assert "INFO" not in done.stderr
+    # no terminal: a line for each step, then what came out
+    lines = done.stderr.split("\n")
+    assert [line.split(",")[0] for line in lines[:4]] == [
+        "read: 3 of 3 shards",
+        "clean: 3 of 3 shards",
+        "duplicates: 1 of 1 shards",
+        "pack: 3 of 3 shards",
+    ]
+    assert "120 of 126 documents" in lines[4]
+    assert lines[5:] == [f"report: {tmp_path / 'two' / 'report.html'}", ""]
     assert hashes(tmp_path / "two") == hashes(corpus)
 
 
@@ -190,10 +200,14 @@ def test_finished_corpus_is_reused(
     assert (corpus / "manifest.json").stat().st_mtime_ns == before
 
 
-def test_manifest_can_be_replayed(inputs: list[str], corpus: Path) -> None:
+def test_manifest_can_be_replayed(inputs: list[str], corpus: Path, tmp_path: Path) -> None:
     parsed = parse(["--from", str(corpus / "manifest.json"), "--out", "elsewhere"])
     assert parsed.config == options(inputs, corpus, length="both").config
     assert list(parsed.inputs) == inputs
+    assert parse(["b.txt", "--from", str(corpus), "--seed", "3"]).inputs == ("b.txt",)
+    write_manifest(tmp_path, stage="pretrain.train", config={"shape": 1})
+    with pytest.raises(UserError, match="not the manifest of a corpus"):
+        parse(["--from", str(tmp_path)])
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -203,7 +217,21 @@ def test_preset_and_overrides() -> None:
     parsed = parse(["a.txt", "--preset", "sample", "--min-han", "9", "--sample", "x=0.5", "y=0.1"])
     assert (parsed.config.length, parsed.config.min_han) == ("128", 9)
     assert parsed.config.sample == ("x=0.5", "y=0.1")
-    assert parse([]).config == PRESETS["wiki"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "preset"),
+    [
+        ([], "wiki"),
+        (["a.txt"], "web"),
+        (["a.txt", "--preset", "wiki"], "wiki"),
+        (["--preset=sample"], "sample"),
+    ],
+)
+def test_default_preset(arguments: list[str], preset: str) -> None:
+    """Own files are of any kind; without files the dump is what is built from."""
+    parsed = parse(arguments)
+    assert (parsed.preset, parsed.config) == (preset, PRESETS[preset])
 
 
 def test_sampling_is_by_id(inputs: list[str], tmp_path: Path) -> None:
@@ -254,13 +282,44 @@ def test_benchmark_overlap_is_reported_and_can_be_dropped(inputs: list[str], tmp
     assert "0/6" in ids
 
 
+# --- real input -----------------------------------------------------------------------------------
+
+MARKUP = re.compile(
+    r"\{\{|\}\}|\[\[|\]\]|-\{|\}-|\{\||\|\}|'''|&(?:nbsp|amp|lt|gt|quot);|</?(?:ref|div|span|p|br|a)\b"
+)
+EMPTY = re.compile(r"（[，；、 ]*）|《》|「」|“”")
+UNSEEN = re.compile(r"[\u200b\ufeff\u00a0\u3000\ufffd]|  |\n\n")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("name", "read", "kept"),
+    [
+        ("wiki/zhwiki-sample-pages-articles.xml.bz2", 9, 9),
+        ("web/pages.warc.gz", 24, 22),  # two are lists of links without text of their own
+    ],
+)
+def test_real_input_leaves_no_markup(
+    real_data: Path, tmp_path: Path, name: str, read: int, kept: int
+) -> None:
+    out = build.build(options([str(real_data / name)], tmp_path / "out"))
+    counts = read_manifest(out)["counts"]
+    assert counts["totals"]["documents_in"] + counts["skipped"].get("skipped: empty", 0) == read
+    texts = pq.read_table(out / "documents")["text"].to_pylist()
+    assert kept <= len(texts) <= read
+    for text in texts:
+        for pattern in (MARKUP, EMPTY, UNSEEN):
+            assert not (found := pattern.search(text)), found
+    assert counts["totals"]["cleaned_han"] > 0.9 * counts["totals"]["han_in"]
+
+
 # --- mistakes -------------------------------------------------------------------------------------
 
 
 def expect_mistake(inputs: list[str], out: Path, message: str, *more: str) -> None:
     """One sentence, exit status 1, nothing left behind."""
     existed = out.exists()
-    done = run(inputs, out, *more)
+    done = run(inputs, out, "--no-progress", *more)
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
     assert "Traceback" not in done.stderr

@@ -75,6 +75,12 @@ def test_single_segment_case_31() -> None:
     assert row.token_type_ids == [0] * 128
 
 
+def test_random_targets_case_31() -> None:
+    """A coin under 0.05 after a row sets the next row's target to a random length, here the least: 5."""
+    rows = list(pack_google([piece(4)] * 40, 128, Fixed(0.0), Counter()))
+    assert [len(row.input_ids) for row in rows] == [2 + 126] + [2 + 8] * 4
+
+
 def test_long_line_case_32() -> None:
     google: Counter[str] = Counter()
     (row,) = pack_google([piece(500)], 128, Fixed(), google)

@@ -15,6 +15,11 @@ def test_words_add_up_to_the_text(name: str, text: str) -> None:
     assert "".join(segmenter(name)(text)) == text
 
 
+def test_jieba_dictionary_is_simplified() -> None:
+    """jieba splits 臺灣 (fxsjy/jieba#25): a limit of the segmenter that word starts share."""
+    assert segmenter("jieba")("臺灣大學") == ["臺", "灣大學"]
+
+
 @pytest.mark.parametrize("name", ["rjieba", "jieba"])
 def test_word_starts(name: str) -> None:
     starts = word_starts(TEXT, range(len(TEXT)), name)
