@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import errno
 import fcntl
+import glob
 import hashlib
 import importlib.metadata
 import json
@@ -20,6 +21,8 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -72,6 +75,27 @@ def run_cli(main: Callable[[], object]) -> NoReturn:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
     sys.exit(0)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # of another user
+        pass
+    return True
+
+
+def end_with(process: int) -> None:
+    """End this process within a second of ``process``: one that is killed cannot end its children itself."""
+
+    def watch() -> None:
+        while _is_running(process):
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 # --- identity -------------------------------------------------------------------------------------
@@ -176,6 +200,10 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
     """As :func:`atomic_file` for a folder; an existing folder at ``path`` is replaced at the end."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    for killed in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):  # these can be large
+        process = killed.name.split(".")[-2]
+        if process.isdecimal() and not _is_running(int(process)):
+            shutil.rmtree(killed)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()

@@ -1,18 +1,21 @@
-"""Trials as processes: several at once, progress drawn, a crash costs one of them."""
+"""Trials as processes: several at once, progress drawn, a crash costs one of them.
+
+Importing torch and transformers takes longer than a small trial, so one server process imports them once and
+every trial is forked from it.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import json
+import multiprocessing
 import os
 import queue
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import torch
@@ -21,8 +24,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from benchmarks.record import read_record, record_path
 from benchmarks.tasks import get_task
-from benchmarks.trial import Trial
-from provenance import plain
+from benchmarks.trial import Trial, log_path, run_forked
+from provenance import write_text
 
 # One thread a process, so that the number of jobs changes no sum; the parent has fetched the model already.
 ENVIRONMENT = {
@@ -33,6 +36,34 @@ ENVIRONMENT = {
     "TRANSFORMERS_VERBOSITY": "error",
     "PYTHONWARNINGS": "ignore",
 }
+# What a trial imports, with what transformers would import only when a model is loaded.
+PRELOAD = [
+    "benchmarks.run",  # multiprocessing imports the main module in every child
+    "benchmarks.trial",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.tokenization_auto",
+    "transformers.models.bert.modeling_bert",
+    "transformers.models.bert.tokenization_bert",
+    "transformers.models.electra.modeling_electra",
+]
+CONTEXT = multiprocessing.get_context("forkserver")
+
+# multiprocessing looks after all children whenever one starts, and two looks at the end of one child race.
+_CHILDREN = threading.Lock()
+
+
+def start_server() -> None:
+    """Start the process that trials are forked from, unless it is running; it ends with this process."""
+    CONTEXT.set_forkserver_preload(PRELOAD)
+    before = {name: os.environ.get(name) for name in ENVIRONMENT}
+    os.environ.update(ENVIRONMENT)
+    try:
+        forkserver.ensure_running()
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
 
 
 def run_jobs(trials: Sequence[tuple[Trial, float]], slots: int, console: Console) -> list[str]:
@@ -47,7 +78,8 @@ def run_jobs(trials: Sequence[tuple[Trial, float]], slots: int, console: Console
         One phrase for each that failed: task, seed and reason.
     """
     failures: list[str] = []
-    children: set[subprocess.Popen[str]] = set()
+    children: set[BaseProcess] = set()
+    start_server()
     free: queue.SimpleQueue[int] = queue.SimpleQueue()
     for slot in range(slots):
         free.put(slot)
@@ -101,40 +133,39 @@ def run_jobs(trials: Sequence[tuple[Trial, float]], slots: int, console: Console
 
 
 def run_child(
-    trial: Trial, slot: int, advance: Callable[[dict[str, Any]], None], children: set[subprocess.Popen[str]]
+    trial: Trial, slot: int, advance: Callable[[dict[str, Any]], None], children: set[BaseProcess]
 ) -> str | None:
     """Run one trial as a process and pass its progress on; the reason of its failure, or None."""
-    environment = {**os.environ, **ENVIRONMENT}
+    gpu = None
     if gpus := torch.cuda.device_count():
         names = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(gpus)))).split(",")
-        environment["CUDA_VISIBLE_DEVICES"] = names[slot % gpus]
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.trial"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            env=environment,
-        )
+        gpu = names[slot % gpus]
+    receiver, sender = CONTEXT.Pipe(duplex=False)
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace") as log:
+        child = CONTEXT.Process(target=run_forked, args=(trial, sender, log.name, gpu, os.getpid()))
+        with _CHILDREN:
+            child.start()
+        sender.close()
         children.add(child)
         try:
-            assert child.stdin is not None
-            assert child.stdout is not None
-            with contextlib.suppress(BrokenPipeError), child.stdin:
-                child.stdin.write(json.dumps(plain(trial)))
-            for line in child.stdout:
-                advance(json.loads(line))
-            status = child.wait()
+            while True:
+                advance(receiver.recv())
+        except EOFError:  # it has closed its end: it is over
+            with _CHILDREN:
+                child.join()
         finally:
             children.discard(child)
-        if status == 0:
-            return None
-        if status < 0:
-            return f"ended by {signal.Signals(-status).name}" + (" (out of memory?)" if status == -9 else "")
-        log.seek(0)
-        lines = [line for line in log.read().split("\n") if line.strip()]
-        return lines[-1].removeprefix("error: ") if lines else f"exit status {status}"
+        text = log.read()
+    if not child.exitcode:
+        return None
+    if child.exitcode < 0:
+        name = signal.Signals(-child.exitcode).name
+        return f"ended by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+    last = ([line for line in text.split("\n") if line.strip()] or [f"exit status {child.exitcode}"])[-1]
+    if last.startswith("error: "):
+        return last.removeprefix("error: ")
+    write_text(log_path(trial), text)
+    return f"{last} (see {log_path(trial)})"
 
 
 def _scores(trial: Trial) -> str:

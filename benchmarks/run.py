@@ -7,6 +7,7 @@ no record. A record that is there is never computed again.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import statistics
 from collections.abc import Mapping, Sequence
@@ -122,8 +123,10 @@ def run(
         explain: print every setting with its source and stop.
     """
     console = Console(soft_wrap=True)
-    if (jobs is not None and jobs < 1) or (limit is not None and limit < 1):
-        raise UserError("--jobs and --limit take whole numbers from 1; give a larger one")
+    numbers = {"jobs": jobs, "limit": limit, "epochs": epochs, "batch-size": batch_size, "lr": lr}
+    for option, value in numbers.items():
+        if value is not None and not 0 < value < math.inf:
+            raise UserError(f"--{option} {value} is not a number above 0; give one")
     tasks = get_tasks(task)
     loaded = [load(one, data, limit) for one in tasks]
     facts = _facts(model, name)

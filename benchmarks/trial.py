@@ -1,7 +1,6 @@
 """One trial: fine-tune one model on one task with one seed, score it, write its record.
 
-``benchmarks.run`` starts each trial as a process of its own (``python -m benchmarks.trial``, a job as JSON on
-standard input, progress as JSON lines on standard output), so that a crash costs one seed.
+``benchmarks.run`` runs each trial in a process of its own (:mod:`benchmarks.jobs`), so that a crash costs one seed.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +26,15 @@ from benchmarks.task import Task, identity
 from benchmarks.tasks import get_task
 from finetune.config import FinetuneConfig, Runtime
 from finetune.train import finetune
-from pretrain.device import pick_device
-from provenance import UserError, environment, git_state, plain, run_cli, sha256_file, write_text
+from pretrain.device import keep_freed_memory, pick_device
+from provenance import UserError, end_with, environment, git_state, plain, run_cli, sha256_file, write_text
 
 REPORT_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A job: everything a trial needs, as JSON types but for ``config``.
+    """A job: everything a trial needs.
 
     ``facts`` are the model's (:func:`finetune.models.model_facts`) with the name that records carry.
     """
@@ -175,22 +175,35 @@ def _merge(*counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]
     return {split: reasons for split, reasons in merged.items() if reasons}
 
 
-def main() -> None:
-    """Run the job on standard input; what libraries print goes to standard error, progress to the pipe."""
-    pipe = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    job = json.load(sys.stdin)
-    trial = Trial(**{**job, "config": FinetuneConfig(**job["config"])})
+def log_path(trial: Trial) -> Path:
+    """Where what a trial printed is kept when it crashes."""
+    folder = predictions_folder(trial.predictions, trial.facts["name"], trial.task, trial.bench_id)
+    return folder / f"{seed_name(trial.seed)}.log"
+
+
+def run_forked(trial: Trial, progress: Connection, log: str, gpu: str | None, parent: int) -> None:
+    """Run a trial as all that this process does: exit status 1 on failure, with the reason on its last line.
+
+    Args:
+        trial: the job.
+        progress: takes ``{done, total, loss}``, a few a second; closed at the end.
+        log: file for all that is printed.
+        gpu: the one GPU to use, as CUDA_VISIBLE_DEVICES has it.
+        parent: the process that wants the record: without it the trial ends.
+    """
+    end_with(parent)
+    with open(log, "wb") as file:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(file.fileno(), stream.fileno())
+    if gpu is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    keep_freed_memory()
     last = 0.0
 
     def report(done: int, total: int, loss: float) -> None:
         nonlocal last
         if done == total or time.monotonic() - last > REPORT_SECONDS:
             last = time.monotonic()
-            print(json.dumps({"done": done, "total": total, "loss": loss}), file=pipe, flush=True)
+            progress.send({"done": done, "total": total, "loss": loss})
 
-    run_trial(trial, report)
-
-
-if __name__ == "__main__":
-    run_cli(main)
+    run_cli(lambda: run_trial(trial, report))

@@ -13,7 +13,7 @@ from corpus.config import PRESETS, WIKI_DUMP, CorpusConfig, Runtime
 from corpus.download import download
 from corpus.script import converter
 from corpus.sources import expand_inputs, validate_input
-from provenance import MANIFEST, UserError, read_manifest
+from provenance import UserError, read_manifest
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 SAMPLE = Path(__file__).parent / "sample"
@@ -48,7 +48,7 @@ class Options:
 
 def _stored(manifest: Path) -> tuple[CorpusConfig, tuple[str, ...]]:
     """Settings and inputs of the corpus whose manifest this is."""
-    found = read_manifest(manifest.parent if manifest.name == MANIFEST else manifest)
+    found = read_manifest(manifest)
     try:
         stored: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in found["config"].items()

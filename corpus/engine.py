@@ -38,7 +38,7 @@ POLL = 0.3  # seconds between two looks at the shards that are done
 class _Alone:
     """What a single worker needs of a manager, without the seconds that a process of its own takes."""
 
-    Queue = staticmethod(queue.Queue)
+    Queue: Any = staticmethod(queue.Queue)
 
     def shutdown(self) -> None:
         """Nothing was started."""

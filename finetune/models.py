@@ -17,7 +17,7 @@ import transformers
 
 from finetune.folder import TOKENIZER_FILES, WEIGHTS, locate, quiet, read_config
 from finetune.tokens import load_encoder
-from provenance import MANIFEST, UserError, sha256_file
+from provenance import MANIFEST, UserError, read_manifest, sha256_file
 
 Kind = Literal["text", "span"]
 
@@ -150,7 +150,7 @@ def model_facts(model: str | Path) -> dict[str, Any]:
     folder = locate(model)
     config = read_config(folder)
     load_encoder(model)
-    manifest = json.loads((folder / MANIFEST).read_text("utf-8")) if (folder / MANIFEST).is_file() else {}
+    manifest = read_manifest(folder) if (folder / MANIFEST).is_file() else {}
     from_hub = not Path(model).is_dir()
     name = str(model).replace("/", "--") if from_hub else manifest.get("name") or folder.resolve().name
     digest = hashlib.sha256()

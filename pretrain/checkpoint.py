@@ -45,9 +45,9 @@ def save_checkpoint(
     """
     path = run / "checkpoints" / f"step-{step}"
     with atomic_folder(path) as partial:
-        torch.save(
-            {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, partial / STATE
-        )
+        state = {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        with open(partial / STATE, "wb") as file:  # torch's own writer does not say that a disk is full
+            torch.save(state, file)
         write_manifest(
             partial,
             stage=STAGE,
