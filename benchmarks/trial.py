@@ -1,6 +1,6 @@
 """One trial: fine-tune one model on one task with one seed, score it, write its record.
 
-``benchmarks.run`` runs each trial in a process of its own (:mod:`benchmarks.jobs`), so that a crash costs one seed.
+``benchmarks.run`` gives each a process of its own (:mod:`benchmarks.jobs`), so that a crash costs one seed.
 """
 
 from __future__ import annotations

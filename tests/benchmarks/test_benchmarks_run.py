@@ -8,13 +8,13 @@ import pytest
 import tyro
 from rich.console import Console
 
-from benchmarks.jobs import run_jobs
+from benchmarks.jobs import run_child, run_jobs, start_server
 from benchmarks.protocol import load
 from benchmarks.record import find_records, record_path
 from benchmarks.run import parse_seeds, run, spread
 from benchmarks.settings import converted_corpus, resolve
 from benchmarks.tasks import get_task
-from benchmarks.trial import Trial, identify, run_trial
+from benchmarks.trial import Trial, identify, log_path, run_trial, score_split
 from finetune.models import model_facts
 from provenance import UserError, hold, sha256_file, write_manifest
 
@@ -126,10 +126,19 @@ def test_the_same_seed_gives_the_same_predictions_and_another_differs(tiny_model
     assert len({record.bench_id for record in records}) == 1
 
 
-def test_scores_on_inputs_that_train_does_not_hold(tiny_model, data, tmp_path):
-    """All texts of this dev file stand in train, so there is nothing unseen to score."""
-    record = run_trial(trial_of("chnsenticorp", tiny_model, data, tmp_path))
-    assert "accuracy_unseen" not in record.scores["dev"]
+def test_scores_on_inputs_that_train_does_not_hold(data):
+    """Two of four test texts stand in train: 3 of 4 are right, of the two others 1. All of dev is in train."""
+    task = get_task("chnsenticorp")
+    loaded = load(task, data)
+    train, test = loaded.splits["train"], loaded.splits["test"]
+    new = [dataclasses.replace(row, text_a=f"新{row.text_a}") for row in test[2:]]
+    loaded.splits["test"][2:] = new
+    given = [{"id": row.id, "prediction": row.label} for row in test]
+    given[3]["prediction"] = 1 - given[3]["prediction"]
+    assert score_split(task, loaded, "test", given) == {"accuracy": 75.0, "accuracy_unseen": 50.0}
+    assert {row.text_a for row in loaded.splits["dev"]} <= {row.text_a for row in train}
+    dev = [{"id": row.id, "prediction": row.label} for row in loaded.splits["dev"]]
+    assert score_split(task, loaded, "dev", dev) == {"accuracy": 100.0}
 
 
 def test_a_whole_run_then_nothing_is_left_to_do(tiny_model, data, tmp_path, capsys):
@@ -149,15 +158,41 @@ def test_a_whole_run_then_nothing_is_left_to_do(tiny_model, data, tmp_path, caps
 
 def test_a_crash_costs_one_seed(tiny_model, data, tmp_path):
     good = trial_of("lcqmc", tiny_model, data, tmp_path)
-    bad = dataclasses.replace(good, seed=1, bench_id="0" * 12)
+    refused = dataclasses.replace(good, seed=1, bench_id="0" * 12)
+    crashed = dataclasses.replace(good, seed=2, facts={"name": "toy"})
     with open(tmp_path / "console", "w", encoding="utf-8") as file:
-        failures = run_jobs([(bad, 1.0), (good, 1.0)], 2, Console(file=file))
-    assert len(failures) == 1
+        trials = [(trial, 1.0) for trial in (refused, crashed, good)]
+        failures = sorted(run_jobs(trials, 2, Console(file=file)))
+    assert len(failures) == 2
     assert failures[0].startswith("LCQMC seed 1: the files of lcqmc")
+    assert failures[1].startswith("LCQMC seed 2: KeyError")
+    assert "Traceback" in log_path(crashed).read_text("utf-8")
+    assert str(log_path(crashed)) in failures[1]
     assert [record.seed for _, record in find_records(tmp_path / "runs")] == [0]
-    # A process of its own gives what this process gives: the number of jobs changes no record.
-    again = run_trial(dataclasses.replace(good, results=str(tmp_path / "again")))
-    assert [record.scores for _, record in find_records(tmp_path / "runs")] == [again.scores]
+
+
+def test_the_number_of_jobs_changes_no_record(tiny_model, data, tmp_path):
+    """Predictions to the bit: one at a time, two at once, and in this process."""
+    found = {}
+    for slots in (1, 2):
+        out = tmp_path / str(slots)
+        trials = [(trial_of("lcqmc", tiny_model, data, out, seed), 1.0) for seed in range(3)]
+        assert run_jobs(trials, slots, Console(quiet=True)) == []
+        found[slots] = [record.predictions_sha256 for _, record in find_records(out / "runs")]
+    assert len(found[1]) == 3
+    assert found[1] == found[2]
+    here = run_trial(trial_of("lcqmc", tiny_model, data, tmp_path / "here"))
+    assert here.predictions_sha256 == found[1][0]
+
+
+def test_a_killed_trial_is_named(tiny_model, data, tmp_path):
+    """As the kernel kills one that asks for too much memory."""
+    trial = trial_of("lcqmc", tiny_model, data, tmp_path)
+    children: set = set()
+    start_server()
+    reason = run_child(trial, 0, lambda message: next(iter(children)).kill(), children)
+    assert reason == "ended by SIGKILL (out of memory?)"
+    assert not list(find_records(tmp_path / "runs"))
 
 
 def test_explain_lists_settings_and_writes_nothing(tiny_model, data, tmp_path, capsys):
