@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import statistics
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from benchmarks.jobs import run_jobs
 from benchmarks.protocol import TaskData, load
 from benchmarks.record import Record, is_finished, read_record, record_path
 from benchmarks.settings import converted_corpus, resolve
+from benchmarks.stats import summarise
 from benchmarks.task import Task
 from benchmarks.tasks import get_tasks
 from benchmarks.trial import Trial, identify
@@ -88,8 +89,9 @@ def run(
     model: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")] = DEFAULT_MODEL,
     /,
     *,
-    task: str,
+    task: str | None = None,
     seeds: Seeds = tuple(range(10)),
+    replay: Annotated[Path | None, tyro.conf.arg(name="from", metavar="FILE")] = None,
     name: str | None = None,
     data: Path = Path("data/tasks"),
     results: Path = Path("results/runs"),
@@ -107,8 +109,9 @@ def run(
 
     Args:
         model: folder of a transformers model, or a Hub id; by default what `make pretrain-small` wrote.
-        task: one task, several joined by commas, or all.
+        task: one task, several joined by commas, or all; needed unless --from names a record.
         seeds: how many, counted from 0 (10), or which (0-9; 3,5; 3, for one).
+        replay: take task, seed and settings from this record; --lr and the like still change them.
         name: the model's name in records; by default that of its manifest, or org--name of a Hub id.
         data: folder with <task>/<split> files.
         results: folder for records.
@@ -127,11 +130,16 @@ def run(
     for option, value in numbers.items():
         if value is not None and not 0 < value < math.inf:
             raise UserError(f"--{option} {value} is not a number above 0; give one")
-    tasks = get_tasks(task)
-    loaded = [load(one, data, limit) for one in tasks]
+    record = None if replay is None else read_record(replay)
+    if record is not None:
+        task, seeds = record.task, (record.seed,)
+    if task is None:
+        print("error: --task is missing: a task, several joined by commas, or all", file=sys.stderr)
+        sys.exit(2)
+    loaded = [load(one, data, limit) for one in get_tasks(task)]
     facts = _facts(model, name)
-    given = {"learning_rate": lr, "epochs": epochs, "batch_size": batch_size, "dtype": dtype}
-    plans = [_plan(one, facts, given, seeds, results) for one in loaded]
+    options = {"learning_rate": lr, "epochs": epochs, "batch_size": batch_size, "dtype": dtype}
+    plans = [_plan(one, facts, options, record, seeds, results) for one in loaded]
     for plan in plans:
         if plan.task.script == "hant" and (convert := converted_corpus(model)):
             console.print(
@@ -141,6 +149,9 @@ def run(
             )
         if plan.data.protocol == "reduced":
             console.print(f"{plan.task.title}: reduced protocol ({plan.data.protocol_note})")
+    if record is not None and record.bench_id != plans[0].bench_id:
+        other = ", ".join(_differences(record, plans[0], facts))
+        console.print(f"warning: this is not the run of {replay}: other {other}", style="yellow")
     if explain:
         for plan in plans:
             _explain(console, plan, facts, results)
@@ -149,7 +160,11 @@ def run(
     total = len(plans) * len(seeds)
     if waiting < total:
         console.print(f"{total - waiting} of {total} already finished")
-    failures = _run_waiting(console, plans, model, facts, data, results, predictions, limit, save_model, jobs)
+    common = {
+        **{"model": model, "facts": facts, "data": str(data), "limit": limit, "results": str(results)},
+        **{"predictions": str(predictions), "save_model": None if save_model is None else str(save_model)},
+    }
+    failures = _run_waiting(console, plans, common, jobs)
     _summary(console, plans, facts, results, seeds)
     if failures:
         raise UserError(
@@ -171,18 +186,43 @@ def _facts(model: str, name: str | None) -> dict[str, Any]:
 
 
 def _plan(
-    data: TaskData, facts: Mapping[str, Any], given: Mapping[str, Any], seeds: Sequence[int], results: Path
+    data: TaskData,
+    facts: Mapping[str, Any],
+    options: Mapping[str, Any],
+    record: Record | None,
+    seeds: Sequence[int],
+    results: Path,
 ) -> Plan:
-    config, sources = resolve(data.task, facts, given)
+    config, sources = resolve(data.task, facts, options, {} if record is None else record.config)
     bench = identify(data.task, data, facts, config)
     done = [s for s in seeds if is_finished(record_path(results, facts["name"], data.task.name, bench, s))]
     waiting = [seed for seed in seeds if seed not in done]
     return Plan(data.task, data, config, sources, bench, tuple(done), tuple(waiting))
 
 
+def _differences(record: Record, plan: Plan, facts: Mapping[str, Any]) -> list[str]:
+    """What of a plan's identity differs from a record's."""
+    pairs = {
+        "weights": (record.model["weights_sha256"], facts["weights_sha256"]),
+        "tokenizer": (record.model.get("tokenizer_sha256"), facts["tokenizer_sha256"]),
+        "settings": (record.config, plain(plan.config)),
+        "data": (record.data_sha256, plan.data.sha256),
+        "protocol": (
+            (record.protocol, record.protocol_note),
+            (plan.data.protocol, plan.data.protocol_note),
+        ),
+    }
+    return [name for name, (theirs, ours) in pairs.items() if theirs != ours] or ["version of the task"]
+
+
+def _folder(results: Path | str, name: str, plan: Plan) -> Path:
+    """Where the records of a plan lie."""
+    return record_path(results, name, plan.task.name, plan.bench_id, 0).parent
+
+
 def _explain(console: Console, plan: Plan, facts: Mapping[str, Any], results: Path) -> None:
     sizes = ", ".join(f"{split} {len(rows)}" for split, rows in plan.data.splits.items())
-    folder = record_path(results, facts["name"], plan.task.name, plan.bench_id, 0).parent
+    folder = _folder(results, facts["name"], plan)
     table = Table("setting", "value", "from", title=f"{plan.task.title} with {facts['name']}")
     for setting, value in plain(plan.config).items():
         table.add_row(setting, str(value), plan.sources[setting])
@@ -192,33 +232,12 @@ def _explain(console: Console, plan: Plan, facts: Mapping[str, Any], results: Pa
 
 
 def _run_waiting(
-    console: Console,
-    plans: Sequence[Plan],
-    model: str,
-    facts: Mapping[str, Any],
-    data: Path,
-    results: Path,
-    predictions: Path,
-    limit: int | None,
-    save_model: Path | None,
-    jobs: int | None,
+    console: Console, plans: Sequence[Plan], common: Mapping[str, Any], jobs: int | None
 ) -> list[str]:
-    """Run what has no record yet and return what failed, one phrase each."""
+    """Run what has no record yet and return what failed, one phrase each; ``common`` is of every trial."""
     trials = [
         (
-            Trial(
-                model=model,
-                facts=facts,
-                task=plan.task.name,
-                data=str(data),
-                limit=limit,
-                config=plan.config,
-                bench_id=plan.bench_id,
-                seed=seed,
-                results=str(results),
-                predictions=str(predictions),
-                save_model=None if save_model is None else str(save_model),
-            ),
+            Trial(task=plan.task.name, config=plan.config, bench_id=plan.bench_id, seed=seed, **common),
             work(plan),
         )
         for plan in plans
@@ -229,9 +248,7 @@ def _run_waiting(
     with contextlib.ExitStack() as held:
         for plan in plans:
             if plan.waiting:
-                held.enter_context(
-                    hold(record_path(results, facts["name"], plan.task.name, plan.bench_id, 0).parent)
-                )
+                held.enter_context(hold(_folder(common["results"], common["facts"]["name"], plan)))
         slots = jobs or torch.cuda.device_count() or len(os.sched_getaffinity(0))
         return run_jobs(trials, slots, console)
 
@@ -251,12 +268,6 @@ def work(plan: Plan) -> float:
 # --- summary --------------------------------------------------------------------------------------
 
 
-def spread(values: Sequence[float]) -> str:
-    """``max (mean) ± std`` with two decimals, std over n - 1; without std for one value."""
-    deviation = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{max(values):.2f} ({statistics.fmean(values):.2f}){deviation}"
-
-
 def _summary(
     console: Console, plans: Sequence[Plan], facts: Mapping[str, Any], results: Path, seeds: Sequence[int]
 ) -> None:
@@ -266,8 +277,8 @@ def _summary(
         records: list[Record] = [read_record(path) for path in paths if path.exists()]
         for split in records[0].scores if records else ():
             for metric in records[0].scores[split]:
-                values = [record.scores[split][metric] for record in records]
-                row = (plan.task.title, split, metric, spread(values), str(len(values)), plan.data.protocol)
+                found = summarise({record.seed: record.scores[split][metric] for record in records})
+                row = (plan.task.title, split, metric, found.text, str(found.n), plan.data.protocol)
                 table.add_row(*row)
         dull = sorted({r.degenerate_reason for r in records if r.degenerate_reason})
         if dull:

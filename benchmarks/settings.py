@@ -6,24 +6,39 @@ import dataclasses
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks.task import Task
 from finetune.config import FinetuneConfig, default_config
 from pretrain.device import default_dtype, pick_device
-from provenance import MANIFEST, read_manifest, sha256_file
+from provenance import MANIFEST, UserError, read_manifest, sha256_file
 
 
 def resolve(
-    task: Task, facts: Mapping[str, Any], given: Mapping[str, Any]
+    task: Task,
+    facts: Mapping[str, Any],
+    given: Mapping[str, Any],
+    recorded: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[FinetuneConfig, dict[str, str]]:
-    """A task's settings for a model, and the source of each: the model's family, task, machine, command line.
+    """A task's settings for a model, and the source of each; a later one wins.
+
+    The sources are the model's family, the task, the machine, a record that is replayed, the command line.
 
     Args:
         task: the task.
         facts: the model's, with ``family`` and ``hidden_size``.
         given: settings of the command line; None means not given.
+        recorded: settings of a record.
+
+    Raises:
+        UserError: the record has a setting that is none today.
     """
+    if unknown := sorted(recorded.keys() - {f.name for f in dataclasses.fields(FinetuneConfig)}):
+        raise UserError(
+            f"the record has settings this version does not know ({', '.join(unknown)}); "
+            "run it with the code whose commit the record names"
+        )
     family = default_config(facts)
     by_task: dict[str, Any] = {"max_length": task.max_length, "epochs": task.epochs}
     if task.max_answer_length is not None:
@@ -31,12 +46,13 @@ def resolve(
     if facts["family"] == "bert":
         by_task["learning_rate"] = task.bert_learning_rate
     by_user = {name: value for name, value in given.items() if value is not None}
-    layers = {
+    layers: dict[str, Mapping[str, Any]] = {
         f"{facts['family']}, hidden size {facts['hidden_size']}": {
             name: getattr(family, name) for name in ("learning_rate", "layer_decay", "optimizer")
         },
         "task": by_task,
         "machine": {"dtype": default_dtype(pick_device())},
+        "record": recorded,
         "command line": by_user,
     }
     values: dict[str, Any] = {}

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 RESAMPLES = 9999  # enough that a paired test of up to 13 seeds visits every sign pattern
 SEED = 0  # of resampling, so that tables are equal byte for byte
@@ -28,6 +27,12 @@ class Summary:
     std: float | None
     seeds: tuple[int, ...]
     values: tuple[float, ...]
+
+    @property
+    def text(self) -> str:
+        """``max (mean) ± std`` with two decimals, without the last for one seed."""
+        deviation = "" if self.std is None else f" ± {self.std:.2f}"
+        return f"{self.max:.2f} ({self.mean:.2f}){deviation}"
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,8 @@ def bootstrap_interval(values: Sequence[float], level: float = 0.95) -> tuple[fl
     """
     if len(set(values)) < 2:
         return None
+    from scipy import stats  # here: it takes a second, and a run that only summarises needs none of it
+
     result = stats.bootstrap(
         (np.asarray(values),),
         np.mean,
@@ -92,6 +99,8 @@ def compare(a: Mapping[int, float], b: Mapping[int, float]) -> Comparison:
     Raises:
         ValueError: no seed in common.
     """
+    from scipy import stats
+
     seeds = tuple(sorted(set(a) & set(b)))
     if not seeds:
         raise ValueError("no seed in common")

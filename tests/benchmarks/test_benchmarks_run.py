@@ -11,7 +11,7 @@ from rich.console import Console
 from benchmarks.jobs import run_child, run_jobs, start_server
 from benchmarks.protocol import load
 from benchmarks.record import find_records, record_path
-from benchmarks.run import parse_seeds, run, spread
+from benchmarks.run import parse_seeds, run
 from benchmarks.settings import converted_corpus, resolve
 from benchmarks.tasks import get_task
 from benchmarks.trial import Trial, identify, log_path, run_trial, score_split
@@ -70,12 +70,6 @@ def test_seeds_are_a_count_a_range_or_a_list():
             parse_seeds(wrong)
 
 
-def test_spread_is_max_mean_and_deviation_over_n_minus_one():
-    values = [62.1, 62.4, 62.6, 62.7, 62.8, 62.9, 63.0, 63.1, 63.2, 63.4]
-    assert spread(values) == "63.40 (62.82) ± 0.39"
-    assert spread([50.0]) == "50.00 (50.00)"
-
-
 @pytest.mark.parametrize(
     ("facts", "task", "rate", "decay"),
     [
@@ -127,7 +121,7 @@ def test_the_same_seed_gives_the_same_predictions_and_another_differs(tiny_model
 
 
 def test_scores_on_inputs_that_train_does_not_hold(data):
-    """Two of four test texts stand in train: 3 of 4 are right, of the two others 1. All of dev is in train."""
+    """Two of four test texts stand in train: 3 of 4 are right, of the two others 1. All of dev is there."""
     task = get_task("chnsenticorp")
     loaded = load(task, data)
     train, test = loaded.splits["train"], loaded.splits["test"]
@@ -195,6 +189,23 @@ def test_a_killed_trial_is_named(tiny_model, data, tmp_path):
     assert not list(find_records(tmp_path / "runs"))
 
 
+def test_a_record_is_replayed(tiny_model, data, tmp_path, capsys):
+    """Task, seed and settings come from the record; the predictions are the same to the bit."""
+    trial = trial_of("lcqmc", tiny_model, data, tmp_path, seed=3)
+    record = run_trial(trial)
+    path = record_path(trial.results, "toy", "lcqmc", trial.bench_id, 3)
+    places = {"data": data, "results": tmp_path / "again", "predictions": tmp_path / "predictions-again"}
+    run(str(tiny_model), replay=path, name="toy", **places)
+    assert "not the run" not in capsys.readouterr().out
+    ((_, again),) = find_records(tmp_path / "again")
+    assert (again.bench_id, again.seed) == (record.bench_id, 3)
+    assert again.predictions_sha256 == record.predictions_sha256
+    run(str(tiny_model), replay=path, name="toy", lr=1e-5, explain=True, **places)
+    printed = capsys.readouterr().out
+    assert "not the run of" in printed
+    assert "other settings" in printed
+
+
 def test_explain_lists_settings_and_writes_nothing(tiny_model, data, tmp_path, capsys):
     run(str(tiny_model), task="lcqmc", data=data, results=tmp_path / "runs", explain=True, lr=0.5)
     printed = capsys.readouterr().out
@@ -260,3 +271,7 @@ def test_bad_usage_exits_with_two(capsys):
         tyro.cli(run, args=["x", "--task", "bq", "--seeds", "5-3"])
     assert exit_of.value.code == 2
     assert "choice of seeds" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as exit_of:
+        tyro.cli(run, args=["x"])
+    assert exit_of.value.code == 2
+    assert "--task is missing" in capsys.readouterr().err

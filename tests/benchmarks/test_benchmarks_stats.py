@@ -20,6 +20,7 @@ def test_summary_of_ten_seeds():
     assert round(summary.median, 2) == 62.85
     assert summary.min == 62.1
     assert summary.n == 10
+    assert summary.text == "63.40 (62.82) ± 0.39"
     assert summary.values == tuple(TEN)
     assert summary.seeds == tuple(range(10))
 
@@ -32,6 +33,7 @@ def test_summary_is_in_the_order_of_seeds_whatever_the_order_of_records():
 def test_one_seed_has_no_deviation():
     summary = summarise({7: 50.0})
     assert (summary.n, summary.std, summary.mean) == (1, None, 50.0)
+    assert summary.text == "50.00 (50.00)"
     assert bootstrap_interval([50.0]) is None
 
 
