@@ -124,7 +124,9 @@ def build(options: Options) -> Path:
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; choose a folder for --out")
     if reusable(out, name, options.overwrite):
-        print(f"corpus {name} is there already and whole: reused", file=sys.stderr)
+        other = read_manifest(out).get("code") != code_hash()
+        note = " (built by another version of the code; --overwrite builds it anew)" if other else ""
+        print(f"corpus {name} is there already and whole: reused{note}", file=sys.stderr)
         return out
     work = out / WORK / name / code_hash()
     with hold(out), _clean_after_mistake(out, work):

@@ -11,25 +11,30 @@ from typing import Annotated, Any
 
 import tyro
 
-from pretrain.config import PRESETS, PretrainConfig, Runtime, config_from, differences
+from pretrain.checkpoint import STAGE as CHECKPOINT_STAGE
+from pretrain.config import PRESETS, PretrainConfig, Runtime, SizeName, config_from, differences
 from pretrain.objectives import OBJECTIVES
 from provenance import UserError, read_manifest, verify_manifest, write_json
 
 STAGE = "pretrain.train"
 RUN = "run.json"
 OWN = ("checkpoints", "discriminator", "generator", "tensorboard", "log.jsonl", "manifest.json", RUN)
-CORPORA = Path("data/corpus")
+CORPORA = Path(__file__).resolve().parent.parent / "data" / "corpus"
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Pretrain a generator and a discriminator on a packed corpus; export both as transformers folders."""
+    """python -m pretrain.train SIZE --corpus DIR --out DIR
 
-    size: tyro.conf.Positional[str]
+    Pretrain a generator and a discriminator on a packed corpus; export both as transformers folders. The
+    defaults shown are those of small, or of the SIZE before --help.
+    """
+
+    size: Annotated[SizeName, tyro.conf.Positional, tyro.conf.arg(metavar="SIZE")]
     """Preset the settings start from: tiny, mini, small, small-ex, base or large."""
-    corpus: str
+    corpus: Annotated[str, tyro.conf.arg(metavar="DIR")]
     """Folder that corpus.build wrote, or a name under data/corpus/."""
-    out: Path
+    out: Annotated[Path, tyro.conf.arg(metavar="DIR")]
     """Folder of the run."""
     config: tyro.conf.OmitArgPrefixes[PretrainConfig]
     runtime: tyro.conf.OmitArgPrefixes[Runtime] = field(default_factory=Runtime)
@@ -37,35 +42,38 @@ class Arguments:
     """Go on from the last whole checkpoint under OUT; starts a run where there is none."""
     overwrite: bool = False
     """Delete what an earlier run left under OUT."""
-    from_manifest: Annotated[Path | None, tyro.conf.arg(name="from")] = None
+    from_manifest: Annotated[Path | None, tyro.conf.arg(name="from", metavar="FILE")] = None
     """Take the settings from this manifest.json in place of the preset's."""
+
+
+def _stored(source: Path) -> PretrainConfig:
+    """The settings of the run whose manifest this is."""
+    manifest = read_manifest(source)
+    if manifest["stage"] not in (STAGE, CHECKPOINT_STAGE):
+        raise UserError(f"{source} is not the manifest of a pretraining run; give OUT/manifest.json")
+    return config_from(manifest["config"])
 
 
 def parse(arguments: Sequence[str]) -> Arguments:
     """Command line to settings: the preset (or ``--from``), then what the options change.
 
     Raises:
-        UserError: unknown size or objective, or a manifest of another stage.
+        UserError: unknown objective, or a manifest of another stage.
+        SystemExit: with status 2 for bad usage, such as an unknown size or none.
     """
-    given = list(arguments)
-    size = given[0] if given and not given[0].startswith("-") else "small"
-    if size not in PRESETS:
-        raise UserError(f"size {size!r} is not known; choose one of {', '.join(PRESETS)}")
-    config = PRESETS[size]
-    for at, word in enumerate(given):
-        source = given[at + 1] if word == "--from" and at + 1 < len(given) else word.removeprefix("--from=")
-        if word.startswith("--from") and source != word:
-            manifest = json.loads(Path(source).read_text(encoding="utf-8")) if Path(source).is_file() else {}
-            if "config" not in manifest:
-                raise UserError(f"{source} is not the manifest of a pretraining run; give OUT/manifest.json")
-            config = config_from(manifest["config"])
-    default = Arguments(size=tyro.MISSING, corpus=tyro.MISSING, out=tyro.MISSING, config=config)
-    parsed = tyro.cli(Arguments, default=default, args=given, prog="python -m pretrain.train")
-    if parsed.config.objective not in OBJECTIVES:
+
+    def parsed(config: PretrainConfig) -> Arguments:
+        default = Arguments(size=tyro.MISSING, corpus=tyro.MISSING, out=tyro.MISSING, config=config)
+        return tyro.cli(Arguments, default=default, args=list(arguments), prog="python -m pretrain.train")
+
+    given = parsed(PRESETS[next((word for word in arguments if word in PRESETS), "small")])
+    stored = given.from_manifest
+    final = parsed(PRESETS[given.size] if stored is None else _stored(stored))
+    if final.config.objective not in OBJECTIVES:
         raise UserError(
-            f"objective {parsed.config.objective!r} is not known; choose of {', '.join(OBJECTIVES)}"
+            f"objective {final.config.objective!r} is not known; choose of {', '.join(OBJECTIVES)}"
         )
-    return parsed
+    return final
 
 
 def corpus_folder(name: str) -> Path:
@@ -77,6 +85,16 @@ def corpus_folder(name: str) -> Path:
         there = ", ".join(sorted(p.name for p in CORPORA.glob("*") if p.is_dir())) or "nothing"
         raise UserError(f"corpus {name} is no folder, and data/corpus holds {there}; run corpus.build first")
     return path
+
+
+def _read_run(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {key: found[key] for key in ("config_id", "config")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path} does not describe a run ({error!r}); add --overwrite to start again"
+        ) from None
 
 
 def claim(out: Path, run: dict[str, Any], *, resume: bool, overwrite: bool) -> bool:
@@ -99,7 +117,7 @@ def claim(out: Path, run: dict[str, Any], *, resume: bool, overwrite: bool) -> b
         verify_manifest(out, STAGE)
         return False
     if (out / RUN).exists():
-        found = json.loads((out / RUN).read_text(encoding="utf-8"))
+        found = _read_run(out / RUN)
         if found["config_id"] != run["config_id"]:
             changes = "; ".join(differences(found["config"], run["config"])) or "the corpus"
             raise UserError(

@@ -6,9 +6,12 @@ A new size is one entry in :data:`SIZES` and one in :data:`PRESETS`. What change
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
 
 from corpus.vocab import VOCAB_SIZE
 from provenance import UserError, plain
@@ -19,9 +22,13 @@ class Size:
     """Shape of the two networks; the generator keeps all layers and scales the width."""
 
     layers: int
+    """Of both networks."""
     hidden: int
+    """Width of the discriminator's layers; feed-forward layers are four times as wide."""
     heads: int
+    """Attention heads of the discriminator; the generator's are 64 wide."""
     embedding: int
+    """Width of the shared embeddings."""
     generator_fraction: float = 0.25
     """Width of the generator as a share of the discriminator's."""
     vocab_size: int = VOCAB_SIZE
@@ -30,6 +37,11 @@ class Size:
     """Dropout rate of hidden states and of attention probabilities."""
 
     def __post_init__(self) -> None:
+        for name in ("layers", "hidden", "heads", "embedding", "generator_fraction"):
+            if getattr(self, name) <= 0:
+                raise UserError(f"{name} is {getattr(self, name)}; it must be above 0")
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"dropout {self.dropout} is not a rate from 0 to below 1")
         if self.hidden % self.heads:
             raise UserError(f"hidden {self.hidden} does not divide into {self.heads} heads")
 
@@ -56,9 +68,13 @@ class PretrainConfig:
     mask_fraction: float = 0.15
     """Share of a row's tokens that is chosen."""
     discriminator_weight: float = 50.0
+    """Of the discriminator's loss in the sum with the generator's (both in nats per token)."""
     weight_decay: float = 0.01
+    """Decoupled, times the learning rate; none for biases and LayerNorms."""
     betas: tuple[float, float] = (0.9, 0.999)
+    """Adam's decay rates of the two moments."""
     eps: float = 1e-6
+    """Adam's, added outside the root."""
     clip: float = 1.0
     """Global gradient norm."""
     dtype: Literal["auto", "fp32", "bf16"] = "auto"
@@ -66,13 +82,16 @@ class PretrainConfig:
     cheap_dropout: bool = True
     """On CPUs, dropout masks from random bytes (rate in 256ths) in place of PyTorch's."""
     seed: int = 0
+    """Of weights, order, masks, draws and dropout."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "length"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.warmup < 0 or self.learning_rate <= 0:
-            raise UserError("warmup must not be negative and learning_rate must be above 0")
+        if self.warmup < 0 or not 0 < self.learning_rate < math.inf:
+            raise UserError("warmup must not be negative and learning_rate must be a number above 0")
+        if not 0 < self.mask_fraction < 1:
+            raise UserError(f"mask_fraction {self.mask_fraction} is not a share between 0 and 1")
         if self.length > self.shape.max_positions:
             raise UserError(
                 f"length {self.length} is above the model's {self.shape.max_positions} positions; lower it"
@@ -86,7 +105,7 @@ class Runtime:
     micro_batch: int | None = None
     """Rows in one forward pass of one process; default: as many as make 16,384 tokens."""
     threads: int | None = None
-    """CPU threads of each process; default: PyTorch's choice."""
+    """CPU threads of each process; default: OMP_NUM_THREADS, else PyTorch's choice (all cores)."""
     log_every: int = 20
     """Steps between two lines of log.jsonl."""
     eval_every: int | None = None
@@ -101,6 +120,14 @@ class Runtime:
     """Write TensorBoard curves under OUT/tensorboard."""
     name: str | None = None
     """Name of the exported model; default zh-electra-SIZE."""
+
+    def __post_init__(self) -> None:
+        for name in ("threads", "log_every", "eval_every", "save_every", "milestone_every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"{name} is {value}; it must be at least 1")
+        if self.eval_rows < 0:
+            raise UserError(f"eval_rows is {self.eval_rows}; it must not be negative")
 
 
 SIZES: dict[str, Size] = {
@@ -126,6 +153,11 @@ PRESETS: dict[str, PretrainConfig] = {
     "base": PretrainConfig(SIZES["base"], steps=1_000_000, learning_rate=2e-4, batch_size=256),
     "large": PretrainConfig(SIZES["large"], steps=2_000_000, learning_rate=1e-4, batch_size=96),
 }
+
+if TYPE_CHECKING:
+    SizeName = str
+else:  # what the command lines accept
+    SizeName = tyro.extras.literal_type_from_choices(PRESETS)
 
 
 def config_from(mapping: Mapping[str, Any]) -> PretrainConfig:

@@ -56,12 +56,12 @@ class PackedRows:
         if missing:
             raise UserError(f"{folder} lacks the column {sorted(missing)[0]}; build the corpus again")
         table = rows.data.table
+        # Per column and chunk two views into the Arrow file; row i is values[offsets[i] : offsets[i + 1]].
         self._chunks = {
-            name: table.column(name).chunks for name in ("input_ids", "token_type_ids", "word_starts")
+            name: [(chunk.offsets.to_numpy(), chunk.values) for chunk in table.column(name).chunks]
+            for name in ("input_ids", "token_type_ids", "word_starts")
         }
-        # Offsets are read-only views into the Arrow file; a row is values[offsets[i]:offsets[i + 1]].
-        self._offsets = [chunk.offsets.to_numpy() for chunk in self._chunks["input_ids"]]
-        sizes = [len(offsets) - 1 for offsets in self._offsets]
+        sizes = [len(offsets) - 1 for offsets, _ in self._chunks["input_ids"]]
         self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.folder = folder
 
@@ -71,11 +71,10 @@ class PackedRows:
     def column(self, name: str, index: int) -> np.ndarray:
         """Column ``name`` of row ``index``: (tokens,)."""
         chunk = int(np.searchsorted(self._starts, index, side="right")) - 1
-        offsets = self._chunks[name][chunk].offsets
+        offsets, values = self._chunks[name][chunk]
         at = index - int(self._starts[chunk])
-        begin, end = offsets[at].as_py(), offsets[at + 1].as_py()
-        values = self._chunks[name][chunk].values.slice(begin, end - begin)
-        return values.to_numpy(zero_copy_only=False)
+        begin, end = int(offsets[at]), int(offsets[at + 1])
+        return values.slice(begin, end - begin).to_numpy(zero_copy_only=False)
 
     def padded(self, name: str, indices: np.ndarray) -> np.ndarray:
         """Column ``name`` of several rows, padded with 0 to the longest: (rows, tokens)."""

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import tyro
@@ -21,7 +21,7 @@ from transformers import PreTrainedModel
 
 from corpus.vocab import save_tokenizer, tokenizer, vocab_path
 from pretrain.checkpoint import last_checkpoint, load_checkpoint
-from pretrain.config import PRESETS, PretrainConfig, config_from
+from pretrain.config import PRESETS, PretrainConfig, SizeName, config_from
 from pretrain.model import Electra
 from provenance import UserError, atomic_folder, plain, run_cli, sha256_file, write_manifest, write_text
 
@@ -64,6 +64,10 @@ def encoder_parameters(network: PreTrainedModel) -> int:
     return sum(p.numel() for p in network.base_model.parameters())
 
 
+def _shown(form: str, value: float | None) -> str:
+    return "not finite" if value is None else form.format(value)
+
+
 def curve(run: Path) -> str:
     """A dozen lines of the run's log as a Markdown table; empty where there is no log."""
     log = run / "log.jsonl"
@@ -76,7 +80,7 @@ def curve(run: Path) -> str:
         "| " + " | ".join(name.replace("_", " ") for name, _ in CURVE) + " |",
         "|---:" * len(CURVE) + "|",
     ]
-    lines += ["| " + " | ".join(form.format(entry[name]) for name, form in CURVE) + " |" for entry in shown]
+    lines += ["| " + " | ".join(_shown(form, entry[name]) for name, form in CURVE) + " |" for entry in shown]
     held = {k.removeprefix("heldout_"): v for e in entries for k, v in e.items() if k.startswith("heldout_")}
     if held:
         metrics = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in held.items())
@@ -223,7 +227,7 @@ class Arguments:
 
     run: tyro.conf.Positional[Path | None] = None
     """Folder of a pretraining run, finished or not."""
-    random: Literal["tiny", "mini", "small", "small-ex", "base", "large"] | None = None
+    random: SizeName | None = None
     """Write untrained weights of this size in place of a run's."""
     out: Path | None = None
     """Folder that receives discriminator/ and generator/; default: the run's own."""

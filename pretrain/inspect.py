@@ -41,7 +41,9 @@ class Arguments:
 
 @torch.no_grad()
 def inspect(folder: Path, sentence: str) -> list[Token]:
-    """Tokens of ``sentence``; the generator sees each one masked in turn and is asked where it lies beside.
+    """Tokens of ``sentence`` with the discriminator's probability of "replaced" (0 to 1).
+
+    Where a generator lies beside the discriminator, it guesses each token with that one masked.
 
     Raises:
         UserError: ``folder`` holds no discriminator.

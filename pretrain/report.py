@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +24,11 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def _finite(entry: dict[str, Any]) -> dict[str, Any]:
+    """``entry`` with None for what is not finite (losses of a skipped step), which JSON cannot say."""
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in entry.items()}
 
 
 class Report:
@@ -84,22 +90,27 @@ class Report:
         self.task = self.progress.add_task("", total=self.steps, completed=step, state="")
 
     def advance(self, step: int) -> None:
-        """One more step is done."""
+        """One more step is done; the first ten set the pace for a first estimate."""
         if self.task is not None:
             self.progress.update(self.task, completed=step)
+        if step - self.first == 10 < self.steps - self.first and not self.quiet:
+            self.say(f"at the pace of the first 10 steps the rest takes {duration(self._left(step))}")
+
+    def _left(self, step: int) -> float:
+        """Seconds that the steps after ``step`` take at the pace so far."""
+        return (time.monotonic() - self.began) / max(1, step - self.first) * (self.steps - step)
 
     def log(self, entry: dict[str, Any]) -> None:
         """Append ``entry`` to the log and the curves, and show it."""
         if self.quiet:
             return
         with open(self.out / LOG, "a", encoding="utf-8", newline="\n") as file:
-            file.write(json.dumps(entry) + "\n")
+            file.write(json.dumps(_finite(entry), allow_nan=False) + "\n")
         if self.writer is not None:
             for name, value in entry.items():
                 if name != "step":
                     self.writer.add_scalar(name, value, entry["step"])
         step, now = entry["step"], time.monotonic()
-        left = (now - self.began) / max(1, step - self.first) * (self.steps - step)
         state = (
             f"loss {entry['loss']:.2f}, generator {entry['generator_loss']:.3f}, discriminator "
             f"{entry['discriminator_loss']:.4f} (entropy of the fake rate {entry['fake_entropy']:.4f}), "
@@ -114,8 +125,6 @@ class Report:
                 f"AUC {entry['heldout_auc']:.1f} %, "
                 f"generator accuracy {entry['heldout_generator_accuracy']:.1f} %"
             )
-        if step - self.first == 10:
-            self.say(f"at the pace of the first 10 steps the rest takes {duration(left)}")
-        elif not self.console.is_terminal and (now - self.shown > LINE_SECONDS or step == self.steps):
+        if not self.console.is_terminal and (now - self.shown > LINE_SECONDS or step == self.steps):
             self.shown = now
-            self.say(f"step {step:,}/{self.steps:,}  {state}, {duration(left)} left")
+            self.say(f"step {step:,}/{self.steps:,}  {state}, {duration(self._left(step))} left")

@@ -149,10 +149,8 @@ def train(arguments: Arguments) -> None:
         stop = stack.enter_context(stop_on_sigterm())
         pool = stack.enter_context(ThreadPoolExecutor(1))
         upcoming = pool.submit(batches, first)
-        window = torch.zeros(
-            3, device=device
-        )  # since the last log line: generator and discriminator sums, fakes
-        counted = torch.zeros(2, dtype=torch.float64)  # masked, tokens
+        # since the last log line: generator and discriminator sums and fakes; masked and all tokens
+        window, counted = torch.zeros(3, device=device), torch.zeros(2, dtype=torch.float64)
         clock, step = time.perf_counter(), first
         while step < steps:
             micro_batches = upcoming.result()
@@ -200,7 +198,7 @@ def train(arguments: Arguments) -> None:
             step += 1
             report.advance(step)
 
-            if step % runtime.log_every == 0 or step == steps or step % eval_every == 0 or step - first == 10:
+            if step % runtime.log_every == 0 or step == steps or step % eval_every == 0:
                 sums = accelerator.reduce(window) if processes > 1 else window
                 generator_sum, discriminator_sum, fake_sum = sums.tolist()
                 seconds = time.perf_counter() - clock

@@ -1,5 +1,6 @@
 """The loop, checkpoints, resume and export: cases 35, 50, 51, 52, 54."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -15,10 +16,11 @@ from transformers import AutoModel, AutoTokenizer, ElectraForMaskedLM, ElectraFo
 
 from pretrain.command import parse
 from pretrain.config import PRESETS, Runtime, config_from, micro_batch
-from pretrain.data import open_corpus, row_indices, train_batches
-from pretrain.evaluate import entropy
+from pretrain.data import Batch, open_corpus, row_indices, train_batches
+from pretrain.evaluate import entropy, evaluate
 from pretrain.export import export_random
 from pretrain.inspect import as_html, inspect
+from pretrain.objectives import OBJECTIVES, Outputs
 from pretrain.report import Report, duration
 from pretrain.train import train
 from provenance import UserError, plain, read_manifest, verify_manifest
@@ -129,9 +131,13 @@ def test_replay_from_a_manifest(finished):
     assert config_from(read_manifest(finished)["config"]).shape.hidden == 32
 
 
-def test_bad_usage(corpus, tmp_path):
-    with pytest.raises(UserError, match="tiny, mini, small, small-ex, base, large"):
-        parse(["huge", "--corpus", "c", "--out", "o"])
+def test_bad_usage(corpus, tmp_path, capsys):
+    for words in (["huge", "--corpus", "c", "--out", "o"], ["--corpus", "c", "--out", "o"]):
+        with pytest.raises(SystemExit) as exit_:
+            parse(words)
+        assert exit_.value.code == 2
+    assert "SIZE" in capsys.readouterr().err
+    assert parse(["--corpus", "c", "--out", "o", "mini"]).config == PRESETS["mini"]
     with pytest.raises(UserError, match="rtd"):
         parse(["tiny", "--corpus", "c", "--out", "o", "--objective", "nsp"])
     with pytest.raises(SystemExit) as exit_:
@@ -228,31 +234,88 @@ def test_inspect(finished):
         inspect(finished / "checkpoints", "好")
 
 
-def test_two_processes(corpus, tmp_path):
-    """Case 50: two gloo processes train, log the same counts as one would, and export."""
-    command = [
-        "torch.distributed.run",
-        "--nproc-per-node",
-        "2",
-        "--master-port",
-        "29611",
-        "-m",
-        "pretrain.train",
-        "tiny",
-    ]
-    command += ["--corpus", str(corpus), "--out", str(tmp_path / "two"), *OPTIONS, "--dtype", "fp32"]
-    command += ["--dropout", "0", "--steps", "1", "--log-every", "1"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+WORKER = """
+import sys
+import pretrain.projection as projection
+from pretrain.command import parse
+from pretrain.train import train
+
+projection.draw = lambda probabilities, uniform: probabilities.argmax(-1)
+train(parse(sys.argv[1:]))
+"""
+
+
+def test_two_processes(corpus, tmp_path, monkeypatch):
+    """Two gloo processes whose rows hold different numbers of masked tokens compute one process's gradients.
+
+    Each process draws from its own stream, so for this comparison the generator's likeliest id is taken.
+    Without clipping, Adam's first moment after one step is a tenth of the gradient.
+    """
+    options = ["--dtype", "fp32", "--dropout", "0", "--clip", "1e9", "--steps", "1", "--log-every", "1"]
+    (tmp_path / "worker.py").write_text(WORKER)
+    launch = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(tmp_path / "worker.py")]
+    given = ["tiny", "--corpus", str(corpus), "--out", str(tmp_path / "two"), *OPTIONS, *options]
     done = subprocess.run(
-        [sys.executable, "-m", *command], capture_output=True, text=True, env=environment, timeout=120
+        [sys.executable, "-m", *launch, *given],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    one = tmp_path / "one"
-    run(corpus, one, "--dtype", "fp32", "--dropout", "0", "--steps", "1", "--log-every", "1")
-    logs = [json.loads((out / "log.jsonl").read_text().split("\n")[0]) for out in (tmp_path / "two", one)]
+    monkeypatch.setattr("pretrain.projection.draw", lambda probabilities, uniform: probabilities.argmax(-1))
+    run(corpus, tmp_path / "one", *options)
+    two, one = (weights(tmp_path / name, 1)["optimizer"]["state"] for name in ("two", "one"))
+    assert two.keys() == one.keys()
+    for key in one:
+        difference = (two[key]["exp_avg"] - one[key]["exp_avg"]).abs().max().item()
+        assert 10 * difference < 2e-6 * max(1.0, 10 * one[key]["exp_avg"].abs().max().item())
+    logs = [json.loads((tmp_path / n / "log.jsonl").read_text().split("\n")[0]) for n in ("two", "one")]
     assert logs[0]["tokens"] == logs[1]["tokens"]
-    assert logs[0]["generator_loss"] == pytest.approx(logs[1]["generator_loss"], rel=1e-5)
+    assert logs[0]["loss"] == pytest.approx(logs[1]["loss"], rel=1e-5)
     assert (tmp_path / "two" / "discriminator" / "model.safetensors").exists()
+
+
+def test_heldout_metrics(monkeypatch):
+    """Five tokens, one of them padding; two replaced, one of these found; one false alarm.
+
+    Precision 1/2, recall 1/2, fake rate 2/4; of the four pairs (replaced, original) two are in order: AUC 50.
+    The generator chose three ids: one drawn right, two guessed right.
+    """
+    batch = Batch(
+        input_ids=torch.tensor([[5, 6, 7, 8, 0]]),
+        masked_ids=torch.tensor([[103, 103, 103, 8, 0]]),
+        token_type_ids=torch.zeros(1, 5, dtype=torch.long),
+        positions=torch.tensor([0, 1, 2]),
+        attention_mask=torch.tensor([[1.0, 1, 1, 1, 0]]),
+        tokens=4,
+    )
+    outputs = Outputs(
+        generator_sum=torch.tensor(6.0),
+        discriminator_sum=torch.tensor(2.0),
+        sampled=torch.tensor([9, 9, 7]),
+        guessed=torch.tensor([5, 9, 7]),
+        logits=torch.tensor([[2.0, -2.0, 1.0, -1.0, 9.0]]),
+        replaced=torch.tensor([[True, True, False, False, False]]),
+    )
+    monkeypatch.setitem(OBJECTIVES, "rtd", lambda model, given: outputs)
+    config = dataclasses.replace(PRESETS["tiny"], dtype="fp32")
+    found = evaluate(torch.nn.Identity(), [batch], config, torch.device("cpu"))
+    assert {name.removeprefix("heldout_"): value for name, value in found.items()} == pytest.approx(
+        {
+            "loss": 2.0 + 50 * 0.5,
+            "generator_loss": 2.0,
+            "discriminator_loss": 0.5,
+            "fake_rate": 0.5,
+            "fake_entropy": 0.693147,
+            "generator_accuracy": 200 / 3,
+            "generator_accuracy_sampled": 100 / 3,
+            "precision": 50.0,
+            "recall": 50.0,
+            "auc": 50.0,
+        },
+        abs=1e-5,
+    )
 
 
 def test_non_finite_steps_are_skipped_and_counted(corpus, tmp_path, monkeypatch):
@@ -271,6 +334,7 @@ def test_non_finite_steps_are_skipped_and_counted(corpus, tmp_path, monkeypatch)
     monkeypatch.setattr(module, "clipping", broken)
     run(corpus, tmp_path)
     assert verify_manifest(tmp_path)["counts"]["skipped"] == 1
+    assert "NaN" not in (tmp_path / "log.jsonl").read_text()
     state = weights(tmp_path, 20)["model"]
     assert all(torch.isfinite(value).all() for value in state.values())
 
