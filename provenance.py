@@ -43,14 +43,14 @@ _REFUSALS = (
 )
 
 
-def _refusal(error: BaseException | None) -> str | None:
-    """What refused to be read or written, from an error or its causes; None where that is not the reason."""
+def _refusal(error: BaseException | None) -> OSError | None:
+    """The refusal behind an error, which may be a cause of it; None where that is not the reason."""
     while error is not None:
         number, path = getattr(error, "errno", None), getattr(error, "filename", None)
         if match := re.search(r"\(os error (\d+)\)", str(error)):  # as libraries written in Rust say it
             number = int(match[1])
         if isinstance(number, int) and number in _REFUSALS:
-            return f"{path}: {os.strerror(number)}" if path else os.strerror(number)
+            return OSError(number, os.strerror(number), path)
         error = error.__cause__ or error.__context__
     return None
 
@@ -68,8 +68,9 @@ def run_cli(main: Callable[[], object]) -> NoReturn:
     except Exception as error:
         if (reason := _refusal(error)) is None:
             raise
+        where = f"{reason.filename}: " if reason.filename else ""
         advice = "make room there, mend its rights or choose another place, then run again"
-        print(f"error: {reason}; {advice}", file=sys.stderr)
+        print(f"error: {where}{reason.strerror}; {advice}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -131,7 +132,10 @@ def sha256_file(path: Path | str) -> str:
 
 
 def git_state() -> dict[str, Any]:
-    """Commit and dirty flag of the checkout the code runs from; ``commit`` is None outside git."""
+    """Commit and dirty flag of the checkout the code runs from; ``commit`` is None outside git.
+
+    ``results/`` does not count: a run's first record must not make its second one dirty.
+    """
 
     def git(*arguments: str) -> str:
         return subprocess.run(
@@ -143,7 +147,8 @@ def git_state() -> dict[str, Any]:
         ).stdout.strip()
 
     try:
-        return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+        changed = git("status", "--porcelain", "--", ".", ":(exclude)results")
+        return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changed)}
     except (OSError, subprocess.CalledProcessError):
         return {"commit": None, "dirty": None}
 
@@ -170,13 +175,14 @@ def environment() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Name ``path`` in errors that name no file, as that of a full disk while writing."""
+    """Name ``path`` in refusals that name no file, as that of a full disk while writing."""
     try:
         yield
-    except OSError as error:
-        if error.filename is None and error.errno is not None:
-            error.filename = str(path)
-        raise
+    except Exception as error:
+        reason = _refusal(error)
+        if reason is None or reason.filename is not None:
+            raise
+        raise OSError(reason.errno, reason.strerror, str(path)) from error
 
 
 @contextlib.contextmanager

@@ -249,8 +249,13 @@ def _run_waiting(
         for plan in plans:
             if plan.waiting:
                 held.enter_context(hold(_folder(common["results"], common["facts"]["name"], plan)))
-        slots = jobs or torch.cuda.device_count() or len(os.sched_getaffinity(0))
+        slots = jobs or torch.cuda.device_count() or _cores()
         return run_jobs(trials, slots, console)
+
+
+def _cores() -> int:
+    """Cores this process may use; macOS knows no affinity."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def work(plan: Plan) -> float:
@@ -292,7 +297,7 @@ def _summary(
 
 def main() -> None:
     """Entry point."""
-    tyro.cli(run)
+    tyro.cli(run, prog="python -m benchmarks.run")
 
 
 if __name__ == "__main__":

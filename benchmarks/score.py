@@ -91,7 +91,7 @@ def _label(task: Task, key: str, value: Any, path: Path) -> int:
 
 def main() -> None:
     """Entry point."""
-    tyro.cli(score)
+    tyro.cli(score, prog="python -m benchmarks.score")
 
 
 if __name__ == "__main__":
