@@ -123,7 +123,7 @@ def share(part: int, total: int) -> str:
 
 def main() -> None:
     """Entry point."""
-    tyro.cli(describe)
+    tyro.cli(describe, prog="python -m benchmarks.data")
 
 
 if __name__ == "__main__":
