@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.record import Record, find_records, record_path
 from benchmarks.stats import Summary, summarise
+from benchmarks.task import Task
 from benchmarks.tasks import get_task
 from provenance import UserError, plain
 
+PROTOCOLS = ("full", "reduced")
+# Our metric -> the name it is published under.
+LABELS = {
+    "exact_match": "EM",
+    "f1": "F1",
+    "accuracy": "accuracy",
+    "accuracy_unseen": "accuracy on inputs not in train",
+}
 # What the seeds of one bench_id must have in common; environment and code may differ and are in the records.
 COMMON = ("model", "task_version", "protocol", "protocol_note", "config", "examples", "data_sha256")
 
@@ -28,6 +37,11 @@ class Group:
     @property
     def name(self) -> str:
         return str(self.first.model["name"])
+
+    @property
+    def degenerate(self) -> int:
+        """Number of runs that learned nothing: one answer for everything, or at chance."""
+        return sum(record.degenerate for record in self.records)
 
     def scores(self, split: str, metric: str) -> dict[int, float]:
         """``{seed: percent}`` of the records that have this score."""
@@ -107,3 +121,27 @@ def differences(groups: Iterable[Group]) -> dict[str, str]:
         bench: ", ".join(f"{key.replace('_', ' ')} {fact.get(key)}" for key in telling)
         for bench, fact in facts.items()
     }
+
+
+def settings(groups: Sequence[Group]) -> dict[str, str]:
+    """``{bench_id: protocol note and what tells it from the other groups of its model and task}``."""
+    words = {}
+    for group in groups:
+        alike = [g for g in groups if (g.name, g.first.task) == (group.name, group.first.task)]
+        parts = [group.first.protocol_note, differences(alike).get(group.first.bench_id, "")]
+        words[group.first.bench_id] = "; ".join(filter(None, parts))
+    return words
+
+
+def columns(task: Task, groups: Iterable[Group]) -> list[tuple[str, str]]:
+    """(split, metric) pairs that any of the groups has: dev first, the task's metrics before further ones."""
+    found = {
+        (split, metric)
+        for group in groups
+        for record in group.records
+        for split, scores in record.scores.items()
+        for metric in scores
+    }
+    more = sorted({metric for _, metric in found} - set(task.metrics))
+    ordered = [(split, metric) for split in ("dev", "test") for metric in (*task.metrics, *more)]
+    return [pair for pair in ordered if pair in found]

@@ -8,45 +8,36 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import tyro
-from rich import box
 from rich.console import Console
-from rich.table import Column, Table
 
 from benchmarks import published, render
-from benchmarks.groups import Group, differences, load_groups
+from benchmarks.console import console_tables
+from benchmarks.groups import LABELS, PROTOCOLS, Group, columns, load_groups, settings
 from benchmarks.published import Published, load_published
 from benchmarks.render import Sheet
-from benchmarks.stats import Summary, bootstrap_interval
+from benchmarks.stats import bootstrap_interval
 from benchmarks.task import Task
 from benchmarks.tasks import get_tasks
 from provenance import run_cli, write_text
 
-PROTOCOLS = ("full", "reduced")
-BESIDE = ("ELECTRA-small", "ELECTRA-base")  # HFL's rows that the console shows beside ours
-LABELS = {"exact_match": "EM", "f1": "F1", "accuracy": "accuracy"}  # our metric -> the published name
 LEGEND = (
     "All scores are in percent. Measured: max (mean) ± standard deviation (n - 1) over n fine-tuning seeds "
     "of one checkpoint. A maximum on test is chosen on test: the fair test score is the one at the seed that "
-    "is best on dev. Published: max (mean) of the publisher's runs under the publisher's protocol."
+    "is best on dev. The deviation over seeds does not hold the noise of the choice of items: item_error in the "
+    "CSV files, the standard error of one run's accuracy or EM, does. Published: max (mean) of the publisher's "
+    "runs under the publisher's protocol."
 )
 FIELDS = (
     *("task", "model", "parameters", "weights_sha256", "protocol", "protocol_note", "setting", "bench_id"),
     *("split", "metric", "n", "max", "mean", "median", "min", "std", "interval_low", "interval_high"),
-    *("at_best_dev", "best_dev_seed", "degenerate", "seeds", "values"),
+    *("items", "item_error", "at_best_dev", "best_dev_seed", "degenerate", "seeds", "values"),
 )
-
-
-def score(summary: Summary | None) -> str:
-    """``max (mean) ± std``, without the last for one seed; empty without scores."""
-    if summary is None:
-        return ""
-    spread = "" if summary.std is None else f" ± {summary.std:.2f}"
-    return f"{summary.max:.2f} ({summary.mean:.2f}){spread}"
 
 
 def millions(parameters: int) -> str:
@@ -58,27 +49,6 @@ def _weights(group: Group) -> str:
     return str(group.first.model["weights_sha256"])[:8]
 
 
-def degenerate(group: Group) -> int:
-    """Number of degenerate runs: those that give one answer for everything, or are at chance."""
-    return sum(record.degenerate for record in group.records)
-
-
-def columns(task: Task, groups: Iterable[Group]) -> list[tuple[str, str]]:
-    """(split, metric) pairs that any of the groups has, in the order of the task."""
-    found = {split for group in groups for record in group.records for split in record.scores}
-    return [(split, metric) for split in ("dev", "test") if split in found for metric in task.metrics]
-
-
-def settings(groups: Sequence[Group]) -> dict[str, str]:
-    """``{bench_id: protocol note and what tells it from the other groups of its model and task}``."""
-    words = {}
-    for group in groups:
-        alike = [g for g in groups if (g.name, g.first.task) == (group.name, group.first.task)]
-        parts = [group.first.protocol_note, differences(alike).get(group.first.bench_id, "")]
-        words[group.first.bench_id] = "; ".join(filter(None, parts))
-    return words
-
-
 def measured_sheets(task: Task, groups: Sequence[Group]) -> list[Sheet]:
     """One table per protocol that has records."""
     words = settings(groups)
@@ -88,7 +58,7 @@ def measured_sheets(task: Task, groups: Sequence[Group]) -> list[Sheet]:
         if not rows:
             continue
         shown = columns(task, rows)
-        best = [metric for split, metric in shown if split == "test"]
+        best = [metric for split, metric in shown if split == "test" and metric in task.metrics]
         header = ["Model", "Parameters", "n", *(f"{split} {LABELS.get(m, m)}" for split, m in shown)]
         header += [f"test {LABELS.get(m, m)} at best dev" for m in best]
         header += ["Degenerate", "Setting", "Bench id"]
@@ -100,9 +70,9 @@ def measured_sheets(task: Task, groups: Sequence[Group]) -> list[Sheet]:
                     group.name,
                     millions(group.first.model["parameters"]),
                     str(len(group.records)),
-                    *(score(group.summary(*column)) for column in shown),
+                    *(summary.text if (summary := group.summary(*column)) else "" for column in shown),
                     *(f"{found[1]:.2f}" if found else "" for found in at_best),
-                    f"{degenerate(group)} of {len(group.records)}" if degenerate(group) else "",
+                    f"{group.degenerate} of {len(group.records)}" if group.degenerate else "",
                     words[group.first.bench_id],
                     group.first.bench_id,
                 ]
@@ -133,8 +103,8 @@ def overall_sheets(tasks: Sequence[Task], groups: Sequence[Group], known: Sequen
             for task in tasks:
                 group_or_none = by_task.get(task.name)
                 summary = group_or_none.summary(*headline[task.name]) if group_or_none else None
-                flag = "†" if group_or_none and degenerate(group_or_none) else ""
-                cells.append(f"{score(summary)}, n {summary.n}{flag}" if summary else "")
+                flag = "†" if group_or_none and group_or_none.degenerate else ""
+                cells.append(f"{summary.text}, n {summary.n}{flag}" if summary else "")
             parameters = sorted({millions(group.first.model["parameters"]) for group in by_task.values()})
             body.append([f"{name} [{label}]" if label else name, ", ".join(parameters), *cells])
         if body:
@@ -142,6 +112,11 @@ def overall_sheets(tasks: Sequence[Task], groups: Sequence[Group], known: Sequen
             sheets.append(Sheet(title, ["Model", "Parameters", *titles], body))
     wanted = [(t.title, headline[t.name][0], LABELS.get(t.main_metric, t.main_metric)) for t in tasks]
     return sheets + published.sheets(known, wanted, titles, notes=False)
+
+
+def item_error(metric: str, mean: float, items: int) -> float | None:
+    """Standard error, in points, of a share of right items: ``√(p (100 - p) / items)``; None for F1."""
+    return math.sqrt(mean * (100 - mean) / items) if metric in ("accuracy", "exact_match") else None
 
 
 def long_rows(tasks: Sequence[Task], groups: Sequence[Group]) -> list[list[str]]:
@@ -158,7 +133,9 @@ def long_rows(tasks: Sequence[Task], groups: Sequence[Group]) -> list[list[str]]
                 low_high = bootstrap_interval(s.values) or (None, None)
                 best = group.at_best_dev(metric) if split == "test" else None
                 first = group.first
-                numbers = (s.max, s.mean, s.median, s.min, s.std, *low_high, best and best[1])
+                items = first.examples[split]
+                numbers = (s.max, s.mean, s.median, s.min, s.std, *low_high)
+                more = (item_error(metric, s.mean, items), best and best[1])
                 rows.append(
                     [
                         *(
@@ -170,7 +147,9 @@ def long_rows(tasks: Sequence[Task], groups: Sequence[Group]) -> list[list[str]]
                         *(first.protocol, first.protocol_note, words[first.bench_id], first.bench_id),
                         *(split, metric, str(s.n)),
                         *("" if number is None else f"{number:.4f}" for number in numbers),
-                        *(str(best[0]) if best else "", str(degenerate(group))),
+                        "" if metric not in task.metrics else str(items),
+                        *("" if number is None else f"{number:.4f}" for number in more),
+                        *(str(best[0]) if best else "", str(group.degenerate)),
                         *(" ".join(map(str, s.seeds)), " ".join(f"{v:.4f}" for v in s.values)),
                     ]
                 )
@@ -219,50 +198,6 @@ def write_tables(results: Path, reference: Path, out: Path) -> tuple[list[Group]
     return groups, known
 
 
-def console_tables(groups: Sequence[Group], known: Sequence[Published]) -> list[Table]:
-    """Our rows, one table per protocol, with HFL's published numbers in labelled columns beside them."""
-    by_cell = {
-        (row.model, row.task, row.split, row.metric): row.text
-        for row in reversed(known)
-        if row.group == "HFL"
-    }
-    words = settings(groups)
-    tables = []
-    for protocol in PROTOCOLS:
-        rows = [group for group in groups if group.first.protocol == protocol]
-        if not rows:
-            continue
-        warning = "" if protocol == "full" else "; not comparable with the published columns"
-        table = Table(
-            *("Task", "Score", Column("Model", overflow="fold"), "n", Column("Measured here", no_wrap=True)),
-            *(f"Published by HFL: {name}" for name in BESIDE),
-            title=f"Measured here, {protocol} protocol{warning}: max (mean) ± std over n seeds, percent",
-            title_justify="left",
-            box=box.SIMPLE_HEAD,
-            padding=(0, 1, 0, 0),
-            pad_edge=False,
-        )
-        for task in get_tasks("all"):
-            mine = [group for group in rows if group.first.task == task.name]
-            names = Counter(group.name for group in mine)
-            for split, metric in columns(task, mine):
-                for group in mine:
-                    summary = group.summary(split, metric)
-                    label = group.name + (
-                        f" ({words[group.first.bench_id]})" if names[group.name] > 1 else ""
-                    )
-                    label += " (degenerate)" if degenerate(group) else ""
-                    cells = [task.title, f"{split} {LABELS.get(metric, metric)}", label]
-                    cells += [str(summary.n) if summary else "0", score(summary)]
-                    beside = [
-                        by_cell.get((m, task.title, split, LABELS.get(metric, metric)), "") for m in BESIDE
-                    ]
-                    table.add_row(*cells, *beside)
-            table.add_section()
-        tables.append(table)
-    return tables
-
-
 def run(
     results: Path = Path("results/runs"),
     reference: Path = Path("results/reference"),
@@ -278,7 +213,7 @@ def run(
     groups, known = write_tables(results, reference, out)
     console = Console()
     for table in console_tables(groups, known):
-        console.print(table)
+        console.print(table, "")
     console.print(f"{sum(len(g.records) for g in groups)} records; tables are in {out}", highlight=False)
 
 

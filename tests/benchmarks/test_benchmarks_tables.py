@@ -11,7 +11,7 @@ from benchmarks.groups import Group, load_groups
 from benchmarks.published import load_published
 from benchmarks.record import Record, record_path, write_record
 from benchmarks.render import escape
-from benchmarks.tables import console_tables, degenerate, run, write_tables
+from benchmarks.tables import item_error, run, write_tables
 from benchmarks.tasks import TASKS
 from provenance import UserError, write_json
 
@@ -156,7 +156,7 @@ def test_degenerate_runs_are_flagged(results, tmp_path):
     write_tables(results, REFERENCE, tmp_path / "out")
     assert "| 1 of 11 |" in page(tmp_path / "out", f"{PAIR.name}.md")
     assert "n 11†" in page(tmp_path / "out", "overall.md")
-    assert degenerate(load_groups(results)[0]) == 1
+    assert load_groups(results)[0].degenerate == 1
 
 
 @pytest.mark.parametrize(
@@ -192,17 +192,47 @@ def test_damaged_record_and_missing_folder_are_one_sentence(results, tmp_path):
         write_tables(results, REFERENCE, tmp_path / "out")
 
 
-def test_console_shows_ours_and_hfl_in_their_own_columns(results, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "160")
+def test_console_shows_ours_and_hfl_in_their_own_columns_of_a_hundred_characters(
+    results, tmp_path, capsys, monkeypatch
+):
+    """HFL's README: ELECTRA-small 85.9 (85.6) and base 87.6 (87.3) on LCQMC test, 73.1 (72.6) on XNLI's."""
+    monkeypatch.setenv("COLUMNS", "100")
+    note = "train: 90 % of dev"
+    name = "zh-electra-mini-random"
+    model = {"name": name, "weights_sha256": "cd" * 32, "parameters": 5_962_496}
+    reduced = {"protocol": "reduced", "protocol_note": note, "bench_id": "1" * 12, "model": model}
+    write_record(results, record(0, 50.0, 51.0, degenerate=True, **reduced))
     run(results, REFERENCE, tmp_path / "out")
     printed = capsys.readouterr().out
-    assert "Published by HFL" in printed
-    assert "63.40 (62.82) ± 0.39" in printed
-    (table,) = console_tables(load_groups(results), load_published(REFERENCE))
-    assert [str(column.header) for column in table.columns][-2:] == [
-        "Published by HFL: ELECTRA-small",
-        "Published by HFL: ELECTRA-base",
-    ]
+    assert max(map(len, printed.split("\n"))) <= 100
+    full, other = printed.split("Measured here, reduced protocol")
+    assert other.count(name) == 2  # never folded
+    (ours,) = [line for line in full.split("\n") if "test acc." in line]
+    hfl = {"XNLI": ("73.1 (72.6)", "78.4 (77.8)"), "LCQMC": ("85.9 (85.6)", "87.6 (87.3)")}
+    cells = [PAIR.title, "test acc.", "ours", "10", "63.40 (62.82) ± 0.39", *hfl[PAIR.title]]
+    assert [cell.strip() for cell in ours.split("  ") if cell.strip()] == cells
+    head = full.split(PAIR.title)[0]
+    assert head.count("published") == head.count("HFL ELECTRA") == 2
+    assert "not comparable" in other
+    assert "51.00 (51.00) †" in other
+    assert "not comparable" not in full
+
+
+def test_scores_on_unseen_inputs_are_in_the_task_tables(results, tmp_path):
+    for seed, score in enumerate(TEN):
+        scores = {"dev": {"accuracy": 60.0}, "test": {"accuracy": score, "accuracy_unseen": score - 10}}
+        write_record(results, record(seed, 0, 0, scores=scores))
+    write_tables(results, REFERENCE, tmp_path / "out")
+    assert "test accuracy on inputs not in train" in page(tmp_path / "out", f"{PAIR.name}.md")
+    assert "| 53.40 (52.82) ± 0.39 |" in page(tmp_path / "out", f"{PAIR.name}.md")
+    assert "53.40" not in page(tmp_path / "out", "overall.md")
+
+
+def test_noise_of_the_choice_of_items():
+    """CMRC 2018 dev at 62.9 % EM: 0.85 points; ChnSentiCorp's 1,200 at 93.5 %: 0.71; none for F1."""
+    assert item_error("exact_match", 62.9, 3219) == pytest.approx(0.851, abs=1e-3)
+    assert item_error("accuracy", 93.5, 1200) == pytest.approx(0.712, abs=1e-3)
+    assert item_error("f1", 80.2, 3219) is None
 
 
 def test_published_facts():
