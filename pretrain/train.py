@@ -21,7 +21,7 @@ import torch
 
 from pretrain.checkpoint import last_checkpoint, load_checkpoint, prune_checkpoints, save_checkpoint
 from pretrain.command import STAGE, Arguments, claim, corpus_folder, parse
-from pretrain.config import every, micro_batch
+from pretrain.config import VOCAB_SIZE, every, micro_batch
 from pretrain.data import heldout_batches, open_corpus, train_batches
 from pretrain.device import autocast, default_dtype, keep_freed_memory, pick_device
 from pretrain.evaluate import entropy, evaluate
@@ -31,7 +31,7 @@ from pretrain.model import Electra
 from pretrain.objectives import Objective
 from pretrain.optim import Adam, clipping, learning_rate, parameter_groups
 from pretrain.report import Report
-from provenance import config_id, hold, plain, run_cli, write_manifest
+from provenance import UserError, config_id, hold, plain, run_cli, write_manifest
 
 _DROPOUT = 3  # first word of a random stream's key; 0 to 2 are those of pretrain.data
 
@@ -76,6 +76,8 @@ def train(arguments: Arguments) -> None:
 
     corpus = corpus_folder(arguments.corpus)
     rows, heldout, manifest = open_corpus(corpus, config.length)
+    if config.shape.vocab_size != VOCAB_SIZE:
+        raise UserError(f"vocab_size {config.shape.vocab_size} is not that of the corpus ({VOCAB_SIZE})")
     identity = {"config": plain(config), "corpus": [manifest["config_id"], config_id(manifest["files"])]}
     run = {"config_id": config_id(identity), "config": plain(config), "corpus": identity["corpus"]}
     steps, name = config.steps, runtime.name or f"zh-electra-{arguments.size}"

@@ -180,6 +180,11 @@ def _as_it_is(corpus: Path) -> None:
         (_as_it_is, ["--length", 1024], "length 1024 is above the model's 512 positions"),
         (_as_it_is, ["--micro-batch", 3], "do not divide into micro-batches of 3"),
         (_as_it_is, ["--steps", 0], "steps is 0"),
+        (_as_it_is, ["--log-every", 0], "log_every is 0"),
+        (_as_it_is, ["--heads", 0], "heads is 0"),
+        (_as_it_is, ["--mask-fraction", 2], "mask_fraction 2.0 is not a share"),
+        (_as_it_is, ["--learning-rate", "nan"], "learning_rate must be a number above 0"),
+        (_as_it_is, ["--vocab-size", 100], "vocab_size 100 is not that of the corpus"),
         (_as_it_is, ["--objective", "none"], "objective 'none' is not known"),
     ],
 )
