@@ -29,9 +29,9 @@ from provenance import run_cli, write_text
 LEGEND = (
     "All scores are in percent. Measured: max (mean) ± standard deviation (n - 1) over n fine-tuning seeds "
     "of one checkpoint. A maximum on test is chosen on test: the fair test score is the one at the seed that "
-    "is best on dev. The deviation over seeds does not hold the noise of the choice of items: item_error in the "
-    "CSV files, the standard error of one run's accuracy or EM, does. Published: max (mean) of the publisher's "
-    "runs under the publisher's protocol."
+    "is best on dev. The deviation over seeds does not hold the noise of the choice of items: item_error in "
+    "the CSV files, the standard error of one run's accuracy or EM, does. Published: max (mean) of the "
+    "publisher's runs under the publisher's protocol."
 )
 FIELDS = (
     *("task", "model", "parameters", "weights_sha256", "protocol", "protocol_note", "setting", "bench_id"),
