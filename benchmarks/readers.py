@@ -187,6 +187,8 @@ def _span(context: str, question: Mapping[str, Any], counts: Counter[str]) -> Sp
     counts["unalignable answer"] += bool(answers) and start is None
     key = question["id"] if "id" in question else question["query_id"]
     asked = question["question"] if "question" in question else question["query_text"]
+    if not isinstance(context, str) or not isinstance(asked, str):
+        raise TypeError("context or question is not a text")
     return SpanExample(str(key), asked, context, tuple(answers), start)
 
 

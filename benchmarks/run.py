@@ -19,11 +19,11 @@ import torch
 import tyro
 from rich.console import Console
 from rich.table import Table
-from tyro.constructors import PrimitiveConstructorSpec
 
 from benchmarks.jobs import run_jobs
 from benchmarks.protocol import TaskData, load
 from benchmarks.record import Record, is_finished, read_record, record_path
+from benchmarks.seeds import Seeds
 from benchmarks.settings import converted_corpus, resolve
 from benchmarks.stats import summarise
 from benchmarks.task import Task
@@ -34,39 +34,6 @@ from finetune.models import model_facts
 from provenance import UserError, hold, plain, run_cli
 
 DEFAULT_MODEL = "data/pretrain/small/discriminator"  # what `make pretrain-small` writes
-
-
-def parse_seeds(text: str) -> tuple[int, ...]:
-    """``10``: the first ten seeds, from 0. ``0-9``, ``3,5``, ``0-2,7``: these. ``3,``: seed 3 alone.
-
-    Raises:
-        ValueError: none of these forms.
-    """
-    try:
-        if text.isdecimal():
-            chosen = list(range(int(text)))
-        else:
-            chosen = []
-            for part in filter(None, text.split(",")):
-                first, dash, last = part.partition("-")
-                chosen += range(int(first), int(last if dash else first) + 1)
-    except ValueError:
-        chosen = []
-    if not chosen:
-        raise ValueError(f"{text!r} is no choice of seeds; write a count (10), a range (0-9) or a list (3,5)")
-    return tuple(dict.fromkeys(chosen))
-
-
-Seeds = Annotated[
-    tuple[int, ...],
-    PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="N|A-B|A,B",
-        instance_from_str=lambda arguments: parse_seeds(arguments[0]),
-        is_instance=lambda value: isinstance(value, tuple),
-        str_from_instance=lambda seeds: [",".join(map(str, seeds)) + ("," if len(seeds) == 1 else "")],
-    ),
-]
 
 
 @dataclass(frozen=True)

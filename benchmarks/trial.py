@@ -25,6 +25,8 @@ from benchmarks.record import Record, bench_id, seed_name, write_record
 from benchmarks.task import Task, identity
 from benchmarks.tasks import get_task
 from finetune.config import FinetuneConfig, Runtime
+from finetune.folder import locate
+from finetune.models import weights_sha256
 from finetune.train import finetune
 from pretrain.device import keep_freed_memory, pick_device
 from provenance import UserError, end_with, environment, git_state, plain, run_cli, sha256_file, write_text
@@ -69,12 +71,14 @@ def run_trial(trial: Trial, on_progress: Callable[[int, int, float], None] | Non
     """Run a trial and write its predictions, then its record.
 
     Raises:
-        UserError: the data changed since the job was made, or fine-tuning refuses it.
+        UserError: data or weights changed since the job was made, or fine-tuning refuses it.
     """
     task = get_task(trial.task)
     data = load(task, trial.data, trial.limit)
     if identify(task, data, trial.facts, trial.config) != trial.bench_id:
         raise UserError(f"the files of {task.name} in {trial.data} changed during the run; start it again")
+    if weights_sha256(locate(trial.model)) != trial.facts["weights_sha256"]:
+        raise UserError(f"the weights in {trial.model} changed during the run; start it again")
     started = datetime.now(UTC).isoformat(timespec="seconds")
     result = finetune(
         trial.model,

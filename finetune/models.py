@@ -17,7 +17,7 @@ import transformers
 
 from finetune.folder import TOKENIZER_FILES, WEIGHTS, locate, quiet, read_config
 from finetune.tokens import load_encoder
-from provenance import MANIFEST, UserError, read_manifest, sha256_file
+from provenance import MANIFEST, UserError, sha256_file, verify_manifest
 
 Kind = Literal["text", "span"]
 
@@ -116,8 +116,8 @@ def load_model(
 # --- facts ----------------------------------------------------------------------------------------
 
 
-def _weights_sha256(folder: Path) -> str:
-    """Of the one weights file, or of the concatenated hashes of its parts in the order of their names."""
+def weights_sha256(folder: Path) -> str:
+    """Hex sha256 of the one weights file, or of the joined hashes of its parts in order of their names."""
     for name in WEIGHTS:
         path = folder / name
         if path.is_file():
@@ -145,20 +145,20 @@ def model_facts(model: str | Path) -> dict[str, Any]:
         ``family`` (``model_type``), ``hidden_size``, ``layers`` and ``vocabulary``.
 
     Raises:
-        UserError: as :func:`locate` and :func:`load_encoder`.
+        UserError: as :func:`locate` and :func:`load_encoder`, or a file differs from the folder's manifest.
     """
     folder = locate(model)
     config = read_config(folder)
     load_encoder(model)
-    manifest = read_manifest(folder) if (folder / MANIFEST).is_file() else {}
     from_hub = not Path(model).is_dir()
+    manifest = {} if from_hub or not (folder / MANIFEST).is_file() else verify_manifest(folder)
     name = str(model).replace("/", "--") if from_hub else manifest.get("name") or folder.resolve().name
     digest = hashlib.sha256()
     for path in sorted({path for pattern in TOKENIZER_FILES for path in folder.glob(pattern)}):
         digest.update(f"{path.name} {sha256_file(path)}\n".encode())
     return {
         "name": name,
-        "weights_sha256": _weights_sha256(folder),
+        "weights_sha256": weights_sha256(folder),
         "tokenizer_sha256": digest.hexdigest(),
         "parameters": _parameters(config),
         "revision": folder.name if from_hub else manifest.get("config_id"),

@@ -158,6 +158,8 @@ def test_bad_question_files_are_one_sentence(tmp_path):
         read_file(task, spans(tmp_path, {"data": [article("甲", ("q", [("甲", 0)])), {"paragraphs": [{}]}]}))
     with pytest.raises(UserError, match="id q twice"):
         read_file(task, spans(tmp_path, {"data": [article("甲", ("q", [("甲", 0)]), ("q", [("甲", 0)]))]}))
+    with pytest.raises(UserError, match=r"entry 0 of `data`.*not a text"):
+        read_file(task, spans(tmp_path, {"data": [article(None, ("q", []))]}))
     path = tmp_path / "bad.json"
     path.write_text('{"data": [\n1,\n]}', encoding="utf-8")  # the trailing comma of HFL's sample file
     with pytest.raises(UserError, match=r"bad\.json:3 is not JSON"):

@@ -11,7 +11,8 @@ from rich.console import Console
 from benchmarks.jobs import run_child, run_jobs, start_server
 from benchmarks.protocol import load
 from benchmarks.record import find_records, record_path
-from benchmarks.run import parse_seeds, run
+from benchmarks.run import run
+from benchmarks.seeds import parse_seeds
 from benchmarks.settings import converted_corpus, resolve
 from benchmarks.tasks import get_task
 from benchmarks.trial import Trial, identify, log_path, run_trial, score_split
@@ -264,6 +265,15 @@ def test_a_simplified_corpus_is_warned_of_on_a_traditional_task(
     printed = capsys.readouterr().out
     assert ("converted with t2s" in printed and "characters of DRCD" in printed) == warned
     assert converted_corpus("org/name") is None
+
+
+def test_weights_that_changed_since_the_job_was_made_are_refused(tiny_model, data, tmp_path):
+    model = shutil.copytree(tiny_model, tmp_path / "model")
+    trial = trial_of("lcqmc", model, data, tmp_path)
+    weights = model / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    with pytest.raises(UserError, match=r"weights in .* changed during the run"):
+        run_trial(trial)
 
 
 def test_bad_usage_exits_with_two(capsys):

@@ -25,7 +25,7 @@ from finetune.folder import locate
 from finetune.layers import layer_depth, layer_groups
 from finetune.models import load_model, model_facts
 from finetune.tokens import load_encoder
-from provenance import UserError
+from provenance import UserError, write_manifest
 
 
 def copy(model: Path, folder: Path) -> Path:
@@ -240,6 +240,16 @@ def test_folders_that_are_no_models(tiny_model: Path, tmp_path: Path) -> None:
     folder = copy(tiny_model, tmp_path)
     (folder / "model.safetensors").unlink()
     with pytest.raises(UserError, match="no weights"):
+        model_facts(folder)
+
+
+def test_a_folder_that_differs_from_its_manifest_is_refused(tiny_model: Path, tmp_path: Path) -> None:
+    folder = copy(tiny_model, tmp_path)
+    write_manifest(folder, stage="pretrain.export", config={}, name="exported")
+    assert model_facts(folder)["name"] == "exported"
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    with pytest.raises(UserError, match=r"model\.safetensors differs from its manifest"):
         model_facts(folder)
 
 
