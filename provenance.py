@@ -85,6 +85,8 @@ def _is_running(process: int) -> bool:
         return False
     except PermissionError:  # of another user
         pass
+    with contextlib.suppress(OSError):  # Linux: one that has ended stays until its parent has asked for it
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return True
 
 
