@@ -13,7 +13,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from benchmarks import fetch as module
-from benchmarks import task as tasks
+from benchmarks import tasks
 from benchmarks.fetch import address, extract, fetch, fetch_task
 from benchmarks.task import File
 from corpus import download
