@@ -25,6 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NoReturn
 
 SCHEMA = 1
@@ -76,6 +77,19 @@ def run_cli(main: Callable[[], object]) -> NoReturn:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
     sys.exit(0)
+
+
+def quiet_interrupt() -> None:
+    """Where a program of ours is being started, let Ctrl-C while its modules load print no traceback."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            print("interrupted", file=sys.stderr)
+        else:
+            sys.__excepthook__(kind, error, trace)
+
+    if sys.argv[:1] == ["-m"]:  # so Python has it until the module of `python -m` is found
+        sys.excepthook = hook
 
 
 def _is_running(process: int) -> bool:

@@ -57,9 +57,12 @@ def start_server() -> None:
     CONTEXT.set_forkserver_preload(PRELOAD)
     before = {name: os.environ.get(name) for name in ENVIRONMENT}
     os.environ.update(ENVIRONMENT)
+    # Ctrl-C goes to all processes of a terminal; this one answers it, and those it started never see it.
+    answer = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         forkserver.ensure_running()
     finally:
+        signal.signal(signal.SIGINT, answer)
         for name, value in before.items():
             os.environ.pop(name)
             if value is not None:
@@ -92,7 +95,7 @@ def run_jobs(trials: Sequence[tuple[Trial, float]], slots: int, console: Console
     )
     with Progress(*columns, console=console) as bars:
         overall = bars.add_task(f"{len(trials)} runs", total=sum(cost for _, cost in trials), note="")
-        lock = threading.Lock()
+        lock, ending = threading.Lock(), threading.Event()
 
         def one(trial: Trial, cost: float) -> None:
             title = f"{get_task(trial.task).title} seed {trial.seed}"
@@ -108,11 +111,13 @@ def run_jobs(trials: Sequence[tuple[Trial, float]], slots: int, console: Console
                 share = done
 
             try:
-                reason = run_child(trial, slot, advance, children)
+                reason = run_child(trial, slot, advance, children, ending)
             finally:
                 free.put(slot)
                 bars.remove_task(bar)
                 bars.update(overall, advance=(1 - share) * cost)
+            if ending.is_set():
+                return
             if reason is None:
                 bars.console.print(f"{title}: {_scores(trial)}")
             else:
@@ -126,6 +131,7 @@ def run_jobs(trials: Sequence[tuple[Trial, float]], slots: int, console: Console
             for future in futures:
                 future.result()
         finally:  # an interrupt ends the children too
+            ending.set()
             pool.shutdown(wait=False, cancel_futures=True)
             for child in list(children):
                 child.terminate()
@@ -133,7 +139,11 @@ def run_jobs(trials: Sequence[tuple[Trial, float]], slots: int, console: Console
 
 
 def run_child(
-    trial: Trial, slot: int, advance: Callable[[dict[str, Any]], None], children: set[BaseProcess]
+    trial: Trial,
+    slot: int,
+    advance: Callable[[dict[str, Any]], None],
+    children: set[BaseProcess],
+    ending: threading.Event,
 ) -> str | None:
     """Run one trial as a process and pass its progress on; the reason of its failure, or None."""
     gpu = None
@@ -147,6 +157,8 @@ def run_child(
             child.start()
         sender.close()
         children.add(child)
+        if ending.is_set():  # it was starting when the others were ended
+            child.terminate()
         try:
             while True:
                 advance(receiver.recv())

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,43 @@ def test_a_users_mistake_is_one_line_and_exit_1():
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == "error: x.tsv line 3: two columns; give three\n"
+
+
+def test_interrupt_while_modules_load(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    before = sys.excepthook
+    provenance.quiet_interrupt()
+    assert sys.excepthook is before  # imported by someone else's program
+    monkeypatch.setattr(sys, "argv", ["-m", "option"])
+    provenance.quiet_interrupt()
+    sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert capsys.readouterr().err == "interrupted\n"
+    sys.excepthook(ValueError, ValueError("a fault of ours"), None)
+    assert "ValueError: a fault of ours" in capsys.readouterr().err
+
+
+def test_leftovers_of_a_killed_process_go(tmp_path: Path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    while provenance._is_running(ended.pid):  # it stays as a zombie: nobody has asked for its status
+        time.sleep(0.01)
+    (tmp_path / f".step-5.{ended.pid}.partial").mkdir()
+    with provenance.atomic_folder(tmp_path / "step-5") as partial:
+        (partial / "a").write_text("1")
+    ended.wait()
+    assert [p.name for p in tmp_path.iterdir()] == ["step-5"]
+
+
+def test_a_process_ends_with_another(tmp_path: Path):
+    code = "import sys, time, provenance; provenance.end_with(int(sys.argv[1])); time.sleep(60)"
+    first = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    second = subprocess.Popen([sys.executable, "-c", code, str(first.pid)])
+    first.kill()  # and never waited for, as by a program that still reads its output
+    assert second.wait(timeout=50) == 1
+    first.communicate()
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_a_manifest_is_found_by_its_folder_or_itself(folder: bool, tmp_path: Path):
+    provenance.write_manifest(tmp_path, stage="corpus.build", config={"a": 1})
+    given = tmp_path if folder else tmp_path / "manifest.json"
+    assert provenance.read_manifest(given)["config"] == {"a": 1}

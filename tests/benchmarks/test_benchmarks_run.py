@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+import threading
 
 import pytest
 import tyro
@@ -185,8 +186,17 @@ def test_a_killed_trial_is_named(tiny_model, data, tmp_path):
     trial = trial_of("lcqmc", tiny_model, data, tmp_path)
     children: set = set()
     start_server()
-    reason = run_child(trial, 0, lambda message: next(iter(children)).kill(), children)
+    reason = run_child(trial, 0, lambda message: next(iter(children)).kill(), children, threading.Event())
     assert reason == "ended by SIGKILL (out of memory?)"
+    assert not list(find_records(tmp_path / "runs"))
+
+
+def test_a_trial_that_starts_during_an_interrupt_is_ended(tiny_model, data, tmp_path):
+    """It is not yet among the children when the others are ended."""
+    trial, ending = trial_of("lcqmc", tiny_model, data, tmp_path), threading.Event()
+    ending.set()
+    start_server()
+    assert run_child(trial, 0, lambda message: None, set(), ending) == "ended by SIGTERM"
     assert not list(find_records(tmp_path / "runs"))
 
 
