@@ -14,13 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from corpus import decontaminate, steps
+from corpus import decontaminate
 from corpus.assemble import STAGE, assemble, publish
 from corpus.command import DATA, Options, check_config, find_inputs, parse
 from corpus.config import Runtime
 from corpus.engine import run_step
 from corpus.job import Job, blocks, read_counts
 from corpus.script import conversion_facts
+from corpus.steps.clean import clean_step
+from corpus.steps.duplicates import duplicates_step
+from corpus.steps.pack import pack_step
+from corpus.steps.read import read_step
 from corpus.vocab import vocab_path
 from provenance import (
     MANIFEST,
@@ -40,7 +44,7 @@ WORK = ".work"  # beside the result: moving into place must not cross file syste
 def code_hash() -> str:
     """Of the source of this package: intermediate files of other code are never taken up again."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -76,16 +80,16 @@ def run_steps(job: Job, runtime: Runtime, benchmark: decontaminate.Benchmark | N
     if benchmark is not None:
         with atomic_file(job.work / "benchmark.npy") as partial, open(partial, "wb") as file:
             np.save(file, benchmark.table)
-    run_step("read", steps.read_step, len(job.inputs), job, runtime)
+    run_step("read", read_step, len(job.inputs), job, runtime)
     expected = sum(part["blocks"] for part in read_counts(job, "read"))
     ranks = len(blocks(job))
     if ranks != expected:
         raise UserError(f"step read left {ranks} blocks instead of {expected}; run again with --overwrite")
     if not ranks:
         raise UserError("the input holds no document; give other files")
-    run_step("clean", steps.clean_step, ranks, job, runtime)
-    run_step("duplicates", steps.duplicates_step, 1, job, runtime)
-    run_step("pack", steps.pack_step, ranks, job, runtime)
+    run_step("clean", clean_step, ranks, job, runtime)
+    run_step("duplicates", duplicates_step, 1, job, runtime)
+    run_step("pack", pack_step, ranks, job, runtime)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -67,3 +68,8 @@ KEEP = pa.schema([("keep", pa.bool_()), ("held_out", pa.bool_())])
 
 def columns_of(records: Sequence[dict[str, Any]], schema: pa.Schema) -> dict[str, list[Any]]:
     return {name: [record[name] for record in records] for name in schema.names}
+
+
+def share_of(key: str) -> float:
+    """A number in [0, 1) that ``key`` alone decides (its sha256)."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") / 2**64

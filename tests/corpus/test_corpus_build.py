@@ -15,9 +15,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from corpus import build, steps
+from corpus import build
 from corpus.command import Options, check_config, parse
 from corpus.config import PRESETS, Runtime
+from corpus.job import share_of
 from provenance import UserError, hold, read_manifest, verify_manifest, write_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -237,7 +238,7 @@ def test_default_preset(arguments: list[str], preset: str) -> None:
 def test_sampling_is_by_id(inputs: list[str], tmp_path: Path) -> None:
     out = build.build(options(inputs, tmp_path / "out", sample=("part1=0.25",)))
     ids = [key for key in pq.read_table(out / "documents")["id"].to_pylist() if key.startswith("1/")]
-    assert ids == [f"1/{i}" for i in range(40) if steps.share_of(f"sample/1/{i}") < 0.25]
+    assert ids == [f"1/{i}" for i in range(40) if share_of(f"sample/1/{i}") < 0.25]
     assert 0 < len(ids) < 20
 
 
