@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 
-# What Python calls an encoding -> the superset of it that browsers read (WHATWG Encoding Standard). All others
-# are passed over: servers declare ISO-8859-1 whatever a page is in, and some codecs take quadratic time.
+# What Python calls an encoding -> the superset of it that browsers read (WHATWG Encoding Standard). Others
+# are passed over: servers declare ISO-8859-1 for any page, and some codecs take quadratic time.
 _READ_AS = {
     **dict.fromkeys(("gb2312", "gbk", "gb18030"), "gb18030"),
     **dict.fromkeys(("big5", "cp950", "big5hkscs"), "big5hkscs"),

@@ -42,10 +42,8 @@ def test_readings(encoding, text, labels):
     assert decode(text.encode(encoding), *labels) == text
 
 
-@pytest.mark.parametrize(
-    ("encoding", "name"), [("utf-8", "utf-8"), ("gbk", "gb18030"), ("big5", "big5hkscs")]
-)
-def test_a_beginning_may_be_cut_within_a_character(encoding, name):
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030", "big5hkscs"])
+def test_a_beginning_may_be_cut_within_a_character(encoding):
     payload = HANT.encode(encoding)
     assert {guess_encoding(payload[:cut]) for cut in range(40, len(payload))} == {encoding}
 
