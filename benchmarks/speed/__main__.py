@@ -1,0 +1,87 @@
+"""The command line: ``python -m benchmarks.speed [WHAT ...]``."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import torch
+import tyro
+from rich.console import Console
+
+from benchmarks.speed import corpus, pretrain
+from benchmarks.speed.turns import Measurement, Setting, measure, report
+from corpus.sources import expand_inputs
+from pretrain.device import pick_device
+from provenance import UserError, run_cli
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MEASURED: dict[str, Callable[[Setting], Measurement]] = {
+    "wikitext": corpus.wikitext,
+    "wordpiece": corpus.wordpiece,
+    "corpus-build": corpus.build,
+    "corpus-memory": corpus.memory,
+    "pretrain-step": pretrain.pretrain_step,
+}
+
+
+def run(
+    what: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[WHAT ...]")] = (),
+    device: Literal["cpu", "cuda"] | None = None,
+    quick: bool = False,
+    rounds: int = 5,
+    threads: int | None = None,
+    text: tuple[str, ...] = (),
+    wiki: Path = ROOT / "corpus" / "sample" / "zhwiki-sample.xml",
+    tasks: Path = ROOT / "benchmarks" / "sample",
+    out: Path = Path("results/speed"),
+) -> None:
+    """Measure our speed against peers in one run and write <what>-<device>.json and .md.
+
+    Args:
+        what: measurements to make; default: all.
+        device: cpu or cuda; by default cuda where there is one.
+        quick: smaller inputs and 3 rounds.
+        rounds: turns of each contestant that count; at least 3 (whole builds take fewer).
+        threads: CPU threads of a training step; by default PyTorch's choice.
+        text: corpus files to build from; by default the bundled sample, repeated.
+        wiki: MediaWiki export whose pages are repeated.
+        tasks: folder of benchmark files to look for in the corpus, and to fine-tune on.
+        out: folder to write to.
+    """
+    if rounds < 3:
+        raise UserError(f"--rounds is {rounds}; a median needs at least 3")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise UserError("--device cuda: PyTorch sees no GPU here; use --device cpu")
+    if unknown := sorted(set(what) - set(MEASURED)):
+        raise UserError(f"nothing called {unknown[0]} is measured; choose from {', '.join(MEASURED)}")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    options = " ".join([*what, *(["--quick"] if quick else [])])
+    command = f"python -m benchmarks.speed {options}".strip()
+    with tempfile.TemporaryDirectory(prefix="speed-", dir=".") as scratch:
+        setting = Setting(
+            device=torch.device(device) if device else pick_device(),
+            quick=quick,
+            scratch=Path(scratch).resolve(),
+            text=tuple(expand_inputs(text)) if text else (),
+            wiki=wiki,
+            tasks=tasks,
+        )
+        for name in what or MEASURED:
+            measurement = MEASURED[name](setting)
+            entries = measure(measurement, 3 if quick else rounds, setting.device)
+            page = report(name, measurement, entries, setting, command, out)
+            Console().print(page, highlight=False, markup=False, soft_wrap=True)
+
+
+def main() -> None:
+    """Command line."""
+    tyro.cli(run, prog="python -m benchmarks.speed")
+
+
+if __name__ == "__main__":
+    run_cli(main)
