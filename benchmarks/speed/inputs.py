@@ -86,7 +86,7 @@ _PAGE = """\
 
 def _page(page: Page, number: int) -> str:
     """The page as an export has it; its sentences end in the copy's number, so that no two copies agree."""
-    text = page.text.replace("。", f"{number}。") + f"\n\n第{number}次。" if number else page.text
+    text = f"第{number}次。\n\n" + page.text.replace("。", f"{number}。") if number else page.text
     return _PAGE.format(title=f"{escape(page.title)} {number}", id=f"{number}{page.id}", text=escape(text))
 
 
