@@ -38,12 +38,18 @@ _TRUST = 0.1  # what a declaration is worth against the share of frequent charac
 MAX_BROKEN = 0.01  # characters; beyond this a text is not worth keeping
 
 
-def _quality(payload: bytes, encoding: str) -> float:
+def quality(payload: bytes, encoding: str) -> float:
     """From -1 to about 0.4: frequent less broken characters, as a share of those that are not ASCII."""
     text = codecs.getincrementaldecoder(encoding)("replace").decode(payload)
     broken = len(_BROKEN.findall(text))
     size = max(len(_FOREIGN.findall(text)), broken, 1)
     return (len(_FREQUENT.findall(text)) - broken) / size
+
+
+def characters(payload: bytes, encoding: str, errors: str = "strict") -> str:
+    """``payload`` in this encoding, which is known to be the right one; ``errors`` as for ``bytes.decode``."""
+    text = payload.decode(encoding, errors)
+    return text.translate(_BIG5_SIGNS) if encoding == "big5hkscs" else text
 
 
 def _known(label: str | None) -> str | None:
@@ -78,7 +84,7 @@ def guess_encoding(payload: bytes, *labels: str | None) -> str:
     wide = ["utf-16-le", "utf-16-be"] if b"\0" in payload else []
 
     def score(encoding: str) -> float:
-        return _quality(payload, encoding) + (_TRUST if encoding in declared else 0.0)
+        return quality(payload, encoding) + (_TRUST if encoding in declared else 0.0)
 
     return max(dict.fromkeys([*declared, "utf-8", "gb18030", "big5hkscs", *wide]), key=score)
 
@@ -93,14 +99,10 @@ def decode(payload: bytes, *labels: str | None) -> str:
         UnicodeError: more than ``MAX_BROKEN`` of the characters cannot be read in any encoding tried.
     """
     encoding = guess_encoding(payload, *labels)
-
-    def read(part: bytes, name: str) -> str:
-        text = part.decode(name, "replace")
-        return text.translate(_BIG5_SIGNS) if name == "big5hkscs" else text
-
-    text = read(payload, encoding)
+    text = characters(payload, encoding, "replace")
     if "\ufffd" in text and not encoding.startswith("utf-16"):  # in the others b"\n" is part of no character
-        text = "\n".join(read(line, guess_encoding(line, encoding)) for line in payload.split(b"\n"))
+        lines = payload.split(b"\n")
+        text = "\n".join(characters(line, guess_encoding(line, encoding), "replace") for line in lines)
     if text.count("\ufffd") > MAX_BROKEN * len(text):
         raise UnicodeError("the text is in no encoding that we know")
     return text

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import opencc
 
 from provenance import UserError
@@ -26,9 +27,24 @@ HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]
 LETTER = re.compile(r"[^\W\d_]")  # of any script, Han among them
 
 
+# The code units of HAN in UTF-16: the first unit of each range and how many it has. The last one is
+# the first halves of the characters from U+20000 to U+3FFFF.
+_HAN_UNITS = [
+    (np.uint16(first), np.uint16(size))
+    for first, size in ((0x3400, 0x19C0), (0x4E00, 0x5200), (0xF900, 0x200), (0xD840, 0x80))
+]
+_SHORT = 200  # characters; below this numpy costs more than it saves
+
+
 def count_han(text: str) -> int:
-    """Number of Han characters."""
-    return len(HAN.findall(text))
+    """Number of Han characters: what ``HAN`` finds, at several times its speed in long texts."""
+    if len(text) < _SHORT:
+        return len(HAN.findall(text))
+    try:
+        units = np.frombuffer(text.encode("utf-16-le"), dtype=np.uint16)
+    except UnicodeEncodeError:  # lone surrogates
+        return len(HAN.findall(text))
+    return sum(int(np.count_nonzero(units - first < size)) for first, size in _HAN_UNITS)
 
 
 def _in_charset(character: str, charset: str) -> bool:
