@@ -1,4 +1,4 @@
-"""Scores: the CMRC 2018 scorer, DRCD's own metric, accuracy. Everything is in percent once averaged.
+"""Scores of items, 0 to 1: the CMRC 2018 scorer, DRCD's own metric, accuracy; and their mean in percent.
 
 The CMRC 2018 scorer does what ``baseline/cmrc2018_evaluate.py`` of ymcui/cmrc2018 does; a test compares them.
 """
@@ -114,32 +114,31 @@ def drcd(answers: Sequence[str], prediction: str) -> tuple[float, float]:
 SPAN_METRICS: dict[str, SpanMetric] = {"cmrc": cmrc, "drcd": drcd}
 
 
-def score_spans(
+def span_items(
     gold: Mapping[str, Sequence[str]], predictions: Mapping[str, str], metric: SpanMetric = cmrc
-) -> dict[str, float]:
-    """``exact_match`` and ``f1`` in percent over all gold ids; an id without prediction counts 0.
+) -> dict[str, list[float]]:
+    """``exact_match`` and ``f1`` (0 to 1) of every gold id in turn; an id without prediction has 0.
 
     Args:
         gold: id -> all gold answers.
         predictions: id -> answer text.
         metric: one of :data:`SPAN_METRICS`.
     """
-    scored = [metric(answers, predictions[key]) for key, answers in gold.items() if key in predictions]
-    return {
-        "exact_match": _percent(sum(em for em, _ in scored), len(gold)),
-        "f1": _percent(sum(f1 for _, f1 in scored), len(gold)),
-    }
+    scored = [
+        metric(answers, predictions[key]) if key in predictions else (0.0, 0.0)
+        for key, answers in gold.items()
+    ]
+    return {"exact_match": [em for em, _ in scored], "f1": [f1 for _, f1 in scored]}
 
 
-def score_labels(gold: Mapping[str, int], predictions: Mapping[str, int]) -> dict[str, float]:
-    """``accuracy`` in percent over all gold ids; an id without prediction counts as wrong."""
-    return {
-        "accuracy": _percent(sum(predictions.get(key) == label for key, label in gold.items()), len(gold))
-    }
+def label_items(gold: Mapping[str, int], predictions: Mapping[str, int]) -> dict[str, list[float]]:
+    """``accuracy`` (0 or 1) of every gold id in turn; an id without prediction counts as wrong."""
+    return {"accuracy": [float(predictions.get(key) == label) for key, label in gold.items()]}
 
 
-def _percent(hits: float, total: int) -> float:
-    return 100.0 * hits / total if total else 0.0
+def percent(items: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Mean of each metric over its items, in percent; 0 without items."""
+    return {metric: 100.0 * sum(values) / len(values) if values else 0.0 for metric, values in items.items()}
 
 
 def degenerate_labels(gold: Sequence[int], predictions: Sequence[int]) -> str | None:

@@ -7,13 +7,14 @@ the seed, so that a record found under it can be trusted and is never computed a
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from provenance import UserError, config_id, write_json
+from provenance import UserError, config_id, plain, write_json
 
 SCHEMA = 1
 
@@ -32,6 +33,9 @@ class Record:
         counts: split or step -> reason -> number of rows dropped, repaired or cut.
         data_sha256: split -> hash of the file it was read from.
         predictions_sha256: split -> hash of the file of predictions, one JSON line an item.
+        intervals: split -> metric -> 95 % bootstrap interval of this one run over its items, in percent.
+        ceiling: split -> metric -> percent that perfect logits reach under the limits on windows and answers
+            (span tasks).
         degenerate: the run predicts one answer for everything, or is at chance (see ``degenerate_reason``).
         git: commit and dirty flag of the code; ``environment``: versions, device, dtype, threads.
         started: UTC time in ISO 8601; ``seconds``: of fine-tuning and prediction.
@@ -56,6 +60,8 @@ class Record:
     protocol_note: str = ""
     degenerate_reason: str | None = None
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    intervals: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
+    ceiling: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     schema: int = SCHEMA
 
 
@@ -96,10 +102,17 @@ def record_path(results: Path | str, model: str, task: str, bench: str, seed: in
     return Path(results) / model / task / bench / f"{seed_name(seed)}.json"
 
 
+def seal(content: Mapping[str, Any]) -> str:
+    """Hex sha256 over a record's content: a later change by hand does not go unseen."""
+    canonical = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
 def write_record(results: Path | str, record: Record) -> Path:
-    """Write a record under its path, atomically, and return the path."""
+    """Write a record with its seal under its path, atomically, and return the path."""
     path = record_path(results, record.model["name"], record.task, record.bench_id, record.seed)
-    write_json(path, record)
+    content = plain(record)
+    write_json(path, {**content, "sha256": seal(content)})
     return path
 
 
@@ -107,7 +120,8 @@ def read_record(path: Path | str) -> Record:
     """A record from its file.
 
     Raises:
-        UserError: it is missing, damaged, of another schema, or a field is missing, unknown or wrong.
+        UserError: it is missing, damaged, of another schema, a field is missing, unknown or wrong, or it was
+            changed after it was written.
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -117,6 +131,7 @@ def read_record(path: Path | str) -> Record:
         ) from None
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise UserError(f"{path} is not a record of schema {SCHEMA}; delete it and run its seed again")
+    stored = content.pop("sha256", None)
     fields = {f.name: f for f in dataclasses.fields(Record)}
     wrong = sorted(content.keys() - fields.keys())
     missing = [
@@ -132,6 +147,10 @@ def read_record(path: Path | str) -> Record:
     record = Record(**content)
     if problem := _problem(record):
         raise UserError(f"{path}: {problem}; delete it and run its seed again")
+    if stored != seal(content):
+        raise UserError(
+            f"{path} was changed after it was written; restore it, or delete it and run its seed again"
+        )
     return record
 
 

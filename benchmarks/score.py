@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from benchmarks.metrics import SPAN_METRICS, score_labels, score_spans
+from benchmarks.metrics import SPAN_METRICS, label_items, percent, span_items
 from benchmarks.readers import decode, read_file
 from benchmarks.task import Task
 from benchmarks.tasks import get_task
@@ -53,14 +53,13 @@ def score_file(task: Task, gold: Path, predictions: Path, metric: str = "cmrc") 
         )
     if unknown:
         print(f"warning: {unknown} ids of {predictions} are not in {gold}", file=sys.stderr)
-    scores: dict[str, float]
     if task.kind == "span":
         texts = {key: str(value) for key, value in answers.items()}
-        scores = score_spans({k: e.answers for k, e in examples.items()}, texts, SPAN_METRICS[metric])
+        items = span_items({k: e.answers for k, e in examples.items()}, texts, SPAN_METRICS[metric])
     else:
         labels = {key: _label(task, key, value, predictions) for key, value in answers.items()}
-        scores = score_labels({k: e.label for k, e in examples.items()}, labels)
-    return {**scores, "total": len(examples), "unanswered": len(examples.keys() - answers.keys())}
+        items = label_items({k: e.label for k, e in examples.items()}, labels)
+    return {**percent(items), "total": len(examples), "unanswered": len(examples.keys() - answers.keys())}
 
 
 def read_predictions(path: Path) -> dict[str, Any]:

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,9 +18,11 @@ from typing import Any
 import torch
 
 from benchmarks.data import overlap
-from benchmarks.metrics import degenerate_labels, degenerate_spans, score_labels, score_spans
+from benchmarks.metrics import degenerate_labels, degenerate_spans, label_items, percent, span_items
+from benchmarks.predictions import predictions_folder, write_predictions
 from benchmarks.protocol import TaskData, load
 from benchmarks.record import Record, bench_id, seed_name, write_record
+from benchmarks.stats import bootstrap_interval
 from benchmarks.task import Task, identity
 from benchmarks.tasks import get_task
 from finetune.config import FinetuneConfig, Runtime
@@ -29,7 +30,7 @@ from finetune.folder import locate
 from finetune.models import weights_sha256
 from finetune.train import finetune
 from pretrain.device import keep_freed_memory, pick_device
-from provenance import UserError, end_with, environment, git_state, plain, run_cli, sha256_file, write_text
+from provenance import UserError, end_with, environment, git_state, plain, run_cli
 
 REPORT_SECONDS = 0.2
 
@@ -38,7 +39,8 @@ REPORT_SECONDS = 0.2
 class Trial:
     """A job: everything a trial needs.
 
-    ``facts`` are the model's (:func:`finetune.models.model_facts`) with the name that records carry.
+    ``facts`` are the model's (:func:`finetune.models.model_facts`) with the name that records carry;
+    ``ceiling`` is for the record (:func:`benchmarks.ceiling.ceiling`).
     """
 
     model: str
@@ -52,6 +54,7 @@ class Trial:
     results: str
     predictions: str
     save_model: str | None = None
+    ceiling: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def identify(task: Task, data: TaskData, facts: Mapping[str, Any], config: FinetuneConfig) -> str:
@@ -91,6 +94,7 @@ def run_trial(trial: Trial, on_progress: Callable[[int, int, float], None] | Non
         runtime=Runtime(threads=1),
         on_progress=on_progress,
     )
+    items = {split: score_split(task, data, split, rows) for split, rows in result.predictions.items()}
     reason = degenerate(task, data, result.predictions)
     device = pick_device()
     record = Record(
@@ -102,11 +106,13 @@ def run_trial(trial: Trial, on_progress: Callable[[int, int, float], None] | Non
         seed=trial.seed,
         bench_id=trial.bench_id,
         config=plain(trial.config),
-        scores={split: score_split(task, data, split, rows) for split, rows in result.predictions.items()},
+        scores={split: percent(values) for split, values in items.items()},
+        intervals={split: _intervals(values) for split, values in items.items()},
+        ceiling=trial.ceiling,
         examples={split: len(rows) for split, rows in data.splits.items()},
         counts=_merge(data.counts, result.counts),
         data_sha256=data.sha256,
-        predictions_sha256=_keep_predictions(trial, result.predictions),
+        predictions_sha256=_keep_predictions(trial, data, result.predictions),
         degenerate=reason is not None,
         degenerate_reason=reason,
         git=git_state(),
@@ -125,25 +131,36 @@ def run_trial(trial: Trial, on_progress: Callable[[int, int, float], None] | Non
     return record
 
 
-_MODEL_FACTS = ("name", "weights_sha256", "tokenizer_sha256", "revision", "family", "parameters")
+_MODEL_FACTS = (
+    *("name", "weights_sha256", "tokenizer_sha256", "revision", "family", "parameters"),
+    "pretraining_flops",
+)
 
 
 def score_split(
     task: Task, data: TaskData, split: str, predictions: Sequence[Mapping[str, Any]]
-) -> dict[str, float]:
-    """The task's metrics in percent; and accuracy on inputs that train does not hold, where it holds some."""
+) -> dict[str, list[float]]:
+    """Each metric of the task for each item, 0 to 1.
+
+    ``accuracy_unseen`` holds the items whose input train does not hold, where it holds some.
+    """
     rows = data.splits[split]
     given = {row["id"]: row["prediction"] for row in predictions}
     if task.kind == "span":
-        return score_spans({row.id: row.answers for row in rows}, given)
+        return span_items({row.id: row.answers for row in rows}, given)
     gold = {row.id: row.label for row in rows}
-    scores = score_labels(gold, given)
+    items = label_items(gold, given)
     seen = {row.id for row in overlap(data.splits["train"], rows)}
     if seen and len(seen) < len(rows):
-        scores["accuracy_unseen"] = score_labels({k: v for k, v in gold.items() if k not in seen}, given)[
-            "accuracy"
-        ]
-    return scores
+        unseen = {key: label for key, label in gold.items() if key not in seen}
+        items["accuracy_unseen"] = label_items(unseen, given)["accuracy"]
+    return items
+
+
+def _intervals(items: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    """95 % bootstrap intervals over the items, in percent; none for a metric whose items are all equal."""
+    found = {metric: bootstrap_interval(values) for metric, values in items.items()}
+    return {metric: [100 * bound for bound in pair] for metric, pair in found.items() if pair}
 
 
 def degenerate(
@@ -156,18 +173,16 @@ def degenerate(
     return degenerate_labels([row.label for split in predictions for row in data.splits[split]], given)
 
 
-def predictions_folder(predictions: Path | str, model: str, task: str, bench: str) -> Path:
-    """Where the predictions of a record lie: ``seed-03.<split>.jsonl`` in this folder."""
-    return Path(predictions) / model / task / bench
-
-
-def _keep_predictions(trial: Trial, predictions: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+def _keep_predictions(
+    trial: Trial, data: TaskData, predictions: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> dict[str, str]:
+    """Write the predictions of every split; split -> sha256 of its file."""
     folder = predictions_folder(trial.predictions, trial.facts["name"], trial.task, trial.bench_id)
     sha256 = {}
     for split, rows in predictions.items():
-        path = folder / f"{seed_name(trial.seed)}.{split}.jsonl"
-        write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-        sha256[split] = sha256_file(path)
+        span = data.task.kind == "span"
+        gold = {row.id: row.answers if span else row.label for row in data.splits[split]}
+        sha256[split] = write_predictions(folder / f"{seed_name(trial.seed)}.{split}.jsonl", gold, rows)
     return sha256
 
 

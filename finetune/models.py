@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,8 @@ import transformers
 
 from finetune.folder import TOKENIZER_FILES, WEIGHTS, locate, quiet, read_config
 from finetune.tokens import load_encoder
+from pretrain.config import config_from
+from pretrain.flops import step_flops
 from provenance import MANIFEST, UserError, sha256_file, verify_manifest
 
 Kind = Literal["text", "span"]
@@ -142,7 +145,8 @@ def model_facts(model: str | Path) -> dict[str, Any]:
         ``name`` (that of its manifest, else the Hub id with ``--`` for ``/``, else ``--`` and the folder's
         name), ``weights_sha256``, ``tokenizer_sha256`` (over the tokenizer's files), ``parameters`` of the
         encoder, ``revision`` (a Hub commit, or the config id of the folder's manifest, or None),
-        ``family`` (``model_type``), ``hidden_size``, ``layers`` and ``vocabulary``.
+        ``family`` (``model_type``), ``hidden_size``, ``layers``, ``vocabulary`` and ``pretraining_flops``
+        (of a model that pretrain.export wrote, 0 with random weights; else None).
 
     Raises:
         UserError: as :func:`locate` and :func:`load_encoder`, or a file differs from the folder's manifest.
@@ -166,4 +170,15 @@ def model_facts(model: str | Path) -> dict[str, Any]:
         "hidden_size": config.hidden_size,
         "layers": config.num_hidden_layers,
         "vocabulary": config.vocab_size,
+        "pretraining_flops": _pretraining_flops(manifest),
     }
+
+
+def _pretraining_flops(manifest: Mapping[str, Any]) -> int | None:
+    """Matrix-product operations of the pretraining an export's manifest tells of (:mod:`pretrain.flops`)."""
+    if manifest.get("stage") != "pretrain.export":
+        return None
+    try:
+        return step_flops(config_from(manifest["config"])) * (manifest.get("step") or 0)
+    except UserError:  # an export of another version: its model can be used all the same
+        return None

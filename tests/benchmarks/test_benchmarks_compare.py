@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.compare import compare_models, run
 from benchmarks.groups import load_groups
+from benchmarks.predictions import predictions_folder, write_predictions
 from benchmarks.record import Record, write_record
 from benchmarks.tasks import TASKS
 from provenance import UserError
@@ -46,9 +47,9 @@ def results(tmp_path):
 
 def test_pairs_over_common_seeds(results):
     """Differences 1, 2, 3 as in the test of the statistics; a Hub id finds its folder."""
-    ((a, b, scores),) = compare_models(load_groups(results), "a", "org/b", TASK.name)
-    assert (a.name, b.name) == ("a", "org--b")
-    comparison = scores["dev", "accuracy"]
+    (pair,) = compare_models(load_groups(results), "a", "org/b", TASK, results)
+    assert (pair.a.name, pair.b.name) == ("a", "org--b")
+    comparison = pair.cells["dev", "accuracy"]
     assert comparison.seeds == (0, 1, 2)
     assert comparison.difference == 2.0
     assert comparison.p_permutation == 0.25
@@ -59,7 +60,7 @@ def test_printed(results, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     run("a", "org/b", TASK.name, results)
     printed = capsys.readouterr().out
-    for word in ("53.00", "51.00", "+2.00", "-0.48 to +4.48", "0.250", "0.074"):
+    for word in ("53.00", "51.00", "+2.00", "-0.48 to +4.48", "0.250", "items were not tested"):
         assert word in printed
 
 
@@ -71,7 +72,7 @@ def test_printed(results, capsys, monkeypatch):
 def test_other_data_protocol_or_seeds_are_not_compared(results, change):
     write_record(results, record("c", 0 if change else 77, 50.0, **change))
     with pytest.raises(UserError, match=r"no records on .* with the same data, protocol and seeds"):
-        compare_models(load_groups(results), "a", "c", TASK.name)
+        compare_models(load_groups(results), "a", "c", TASK, results)
 
 
 def test_unknown_model_lists_those_there_are(results):
@@ -89,3 +90,57 @@ def test_every_pair_of_settings_is_shown_and_told_apart(results, capsys, monkeyp
     assert "A a (id-a) against" in printed
     assert "A a (second) against" in printed
     assert "learning rate 0.0002" in printed
+
+
+@pytest.fixture
+def with_items(tmp_path):
+    """Six seeds: A has 9 of 10 items right, B the same but for three of them; returns (runs, predictions)."""
+    runs, kept = tmp_path / "runs", tmp_path / "predictions"
+    for model, wrong in (("a", [0]), ("b", [0, 1, 2, 3])):
+        for seed in range(6):
+            path = predictions_folder(kept, model, TASK.name, f"id-{model}") / f"seed-0{seed}.dev.jsonl"
+            rows = [{"id": f"dev-{i}", "prediction": int(i not in wrong)} for i in range(10)]
+            digest = write_predictions(path, {f"dev-{i}": 1 for i in range(10)}, rows)
+            score = 100.0 - 10 * len(wrong)
+            write_record(runs, record(model, seed, score, predictions_sha256={"dev": digest}))
+    return runs, kept
+
+
+def test_items_are_paired_too(with_items):
+    """Three items of ten differ, always for A: 2 of 8 sign patterns, 1/4; over six equal seeds 2 of 64."""
+    runs, kept = with_items
+    (pair,) = compare_models(load_groups(runs), "a", "b", TASK, kept)
+    found = pair.cells["dev", "accuracy"]
+    assert (found.difference, found.items) == (30.0, 10)
+    assert found.p_permutation == 2 / 64
+    assert found.p_items == pytest.approx(0.25, abs=0.015)
+    assert found.p == found.p_items
+    assert found.interval_both[0] < 30 < found.interval_both[1]
+
+
+def test_several_tasks_are_corrected_for(with_items, capsys, monkeypatch):
+    """Holm over two tasks of equal p doubles it."""
+    monkeypatch.setenv("COLUMNS", "200")
+    runs, kept = with_items
+    other = next(task for task in TASKS.values() if task.kind == "pair" and task is not TASK)
+    for model, score in (("a", 60.0), ("b", 50.0)):
+        for seed in range(6):
+            write_record(runs, record(model, seed, score, task=other.name, bench_id=f"id-{model}-2"))
+    run("a", "b", "all", runs, kept)
+    printed = capsys.readouterr().out
+    assert TASK.title in printed
+    assert other.title in printed
+    assert printed.count("Holm") == 2
+    assert "0.0625" in printed  # 2 x 2/64, of the task whose items are not at hand
+    assert "items were not tested" in printed
+
+
+def test_predictions_of_another_run_are_refused_by_name(with_items):
+    runs, kept = with_items
+    path = predictions_folder(kept, "a", TASK.name, "id-a") / "seed-03.dev.jsonl"
+    path.write_text(path.read_text("utf-8") + "\n", "utf-8")
+    with pytest.raises(UserError, match=r"seed-03\.dev\.jsonl is not what its record names"):
+        compare_models(load_groups(runs), "a", "b", TASK, kept)
+    path.unlink()
+    (pair,) = compare_models(load_groups(runs), "a", "b", TASK, kept)
+    assert pair.cells["dev", "accuracy"].items is None

@@ -10,9 +10,10 @@ from benchmarks.metrics import (
     degenerate_labels,
     degenerate_spans,
     drcd,
+    label_items,
     longest_common_run,
-    score_labels,
-    score_spans,
+    percent,
+    span_items,
 )
 
 
@@ -83,11 +84,14 @@ def test_longest_common_run_equals_the_quadratic_definition():
 def test_scores_are_percent_over_all_gold_items():
     """An id without prediction counts 0."""
     gold = {"1": ["甲"], "2": ["乙"], "3": ["丙丁"], "4": ["戊"]}
-    assert score_spans(gold, {"1": "甲", "3": "丙"}) == {
+    assert percent(span_items(gold, {"1": "甲", "3": "丙"})) == {
         "exact_match": 25.0,
         "f1": pytest.approx(100 * (1 + 2 / 3) / 4),
     }
-    assert score_labels({"1": 0, "2": 1, "3": 1}, {"1": 0, "2": 0}) == {"accuracy": pytest.approx(100 / 3)}
+    items = label_items({"1": 0, "2": 1, "3": 1}, {"1": 0, "2": 0})
+    assert items == {"accuracy": [1.0, 0.0, 0.0]}
+    assert percent(items) == {"accuracy": pytest.approx(100 / 3)}
+    assert percent({"accuracy": []}) == {"accuracy": 0.0}
 
 
 def test_a_run_that_learned_nothing_is_named():

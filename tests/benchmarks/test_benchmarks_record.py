@@ -118,3 +118,16 @@ def test_a_cut_or_misplaced_record_is_not_taken_for_finished(tmp_path):
         lacking = {k: v for k, v in dataclasses.asdict(EXAMPLE).items() if k != "task"}
         path.write_text(json.dumps(lacking), "utf-8")
         read_record(path)
+
+
+@pytest.mark.parametrize("keep_seal", [True, False])
+def test_a_record_edited_by_hand_is_refused_by_name(tmp_path, keep_seal):
+    """A plausible number is not enough: the seal is over the whole content."""
+    path = write_record(tmp_path, EXAMPLE)
+    content = json.loads(path.read_text("utf-8"))
+    content["scores"]["dev"]["f1"] += 1
+    if not keep_seal:
+        del content["sha256"]
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(UserError, match=r"seed-03\.json was changed after it was written"):
+        list(find_records(tmp_path))

@@ -10,6 +10,7 @@ import tyro
 from rich.console import Console
 
 from benchmarks.jobs import run_child, run_jobs, start_server
+from benchmarks.metrics import percent
 from benchmarks.protocol import load
 from benchmarks.record import find_records, record_path
 from benchmarks.run import run
@@ -131,10 +132,12 @@ def test_scores_on_inputs_that_train_does_not_hold(data):
     loaded.splits["test"][2:] = new
     given = [{"id": row.id, "prediction": row.label} for row in test]
     given[3]["prediction"] = 1 - given[3]["prediction"]
-    assert score_split(task, loaded, "test", given) == {"accuracy": 75.0, "accuracy_unseen": 50.0}
+    items = score_split(task, loaded, "test", given)
+    assert percent(items) == {"accuracy": 75.0, "accuracy_unseen": 50.0}
+    assert [len(values) for values in items.values()] == [4, 2]
     assert {row.text_a for row in loaded.splits["dev"]} <= {row.text_a for row in train}
     dev = [{"id": row.id, "prediction": row.label} for row in loaded.splits["dev"]]
-    assert score_split(task, loaded, "dev", dev) == {"accuracy": 100.0}
+    assert percent(score_split(task, loaded, "dev", dev)) == {"accuracy": 100.0}
 
 
 def test_a_whole_run_then_nothing_is_left_to_do(tiny_model, data, tmp_path, capsys):

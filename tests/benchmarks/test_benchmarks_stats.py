@@ -2,11 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.stats import bootstrap_interval, compare, summarise
+from benchmarks.stats import bootstrap_interval, compare, holm, interval_over_both, p_over_items, summarise
 
 TEN = [62.1, 62.4, 62.6, 62.7, 62.8, 62.9, 63.0, 63.1, 63.2, 63.4]
 
@@ -83,3 +84,56 @@ def test_comparison_is_antisymmetric(pairs):
     assert forth.difference == -back.difference
     assert math.isclose(forth.p_permutation, back.p_permutation)
     assert 0 < forth.p_permutation <= 1
+
+
+# --- items ----------------------------------------------------------------------------------------
+
+
+def test_randomisation_over_items_equals_the_exact_sign_test():
+    """Ten items differ, eight for A: P(|X - 5| >= 3) of ten coins is 112 / 1024."""
+    differences = np.array([[100.0] * 8 + [-100.0] * 2 + [0.0] * 40])
+    assert p_over_items(differences) == pytest.approx(112 / 1024, abs=0.01)
+    assert p_over_items(differences) == p_over_items(differences[:, :10])
+    assert p_over_items(-differences) == p_over_items(differences)
+    assert p_over_items(np.zeros((3, 5))) == 1.0
+    assert p_over_items(np.full((1, 40), 100.0)) == 1 / 10_000  # none of the resamples, and the observed one
+
+
+def test_items_are_the_mean_over_seeds():
+    """A wins an item with one seed and loses it with the other: no difference."""
+    assert p_over_items(np.array([[100.0, -100.0], [-100.0, 100.0]])) == 1.0
+
+
+def test_interval_over_seeds_and_items():
+    """One seed, half of 400 items differ by 100: sd 50 / 20 = 2.5 points, 1.96 of them: 45.1 to 54.9."""
+    one_seed = np.array([[100.0, 0.0] * 200])
+    low, high = interval_over_both(one_seed)
+    assert (low, high) == (pytest.approx(45.1, abs=0.5), pytest.approx(54.9, abs=0.5))
+    # Two seeds that differ by 20 points over all items: means 40, 50, 60 with 1/4, 1/2, 1/4.
+    seeds = interval_over_both(np.array([[40.0] * 10, [60.0] * 10]))
+    assert seeds == (40.0, 60.0)
+    assert interval_over_both(np.full((3, 7), 5.0)) == (5.0, 5.0)
+
+
+def test_the_larger_p_counts():
+    """Two seeds cannot show a difference, however clear it is over the items."""
+    items = {0: [1.0] * 30, 1: [1.0] * 30}, {0: [0.0] * 30, 1: [0.0] * 30}
+    result = compare({0: 100.0, 1: 100.0}, {0: 0.0, 1: 0.0}, items)
+    assert (result.items, result.p_permutation) == (30, 0.5)
+    assert result.p_items < 0.001
+    assert result.p == 0.5
+    assert compare({0: 1.0}, {0: 2.0}).p is None
+
+
+def test_holm():
+    """By hand: 3 x .01; 2 x .03; .04, but no less than the one before."""
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_noise_of_items_by_bootstrap():
+    """CMRC 2018 dev at 62.9 % EM: a standard error of .85 points, so an interval of 3.3."""
+    right = round(0.629 * 3219)
+    low, high = bootstrap_interval([1.0] * right + [0.0] * (3219 - right))
+    assert 100 * (high - low) == pytest.approx(2 * 1.96 * 0.851, abs=0.15)
