@@ -10,10 +10,12 @@ import re
 
 from corpus.config import CorpusConfig
 from corpus.script import HAN, LETTER, count_han
+from corpus.trigger import lines_with
 
 _FRONT_MATTER = re.compile(r"^\[#\]:|^\s*\[[^\]]{1,100}\]:\s*(?:https?:|<|/|#|\()")
 
 
+@lines_with(r"\[")
 def front_matter(line: str, config: CorpusConfig) -> str | None:
     """Metadata lines ``[#]: ...`` and link definitions ``[1]: https://...``."""
     return None if _FRONT_MATTER.match(line) else line
@@ -22,6 +24,7 @@ def front_matter(line: str, config: CorpusConfig) -> str | None:
 _RULE_LINE = re.compile(r"^[\s\-=*_|:+~#.·—─━═]*$")
 
 
+@lines_with(r"\n[-=*_|:+~#.·—─━═]")
 def rule_line(line: str, config: CorpusConfig) -> str | None:
     """Lines drawn from dashes, stars and bars."""
     return None if line and _RULE_LINE.match(line) else line
@@ -30,6 +33,7 @@ def rule_line(line: str, config: CorpusConfig) -> str | None:
 _TABLE_ROW = re.compile(r"^\s*(?:\|(?:.*\|){2,}\s*$|[│┃║├┌└┝╔╠╚┏┣┗])")
 
 
+@lines_with("[|│┃║├┌└┝╔╠╚┏┣┗]")
 def table_row(line: str, config: CorpusConfig) -> str | None:
     """Rows of Markdown tables and of tables drawn with box characters: their cells cut sentences apart."""
     return None if _TABLE_ROW.match(line) else line
@@ -41,6 +45,7 @@ _CODE = re.compile(
 )
 
 
+@lines_with(r"\$|#|>|=|\{|\}|;|:|&|\||\n(?:sudo |import |def |class |return\b|function\b|var |let |const )")
 def code_line(line: str, config: CorpusConfig) -> str | None:
     """Lines that look like code or shell and hold hardly any Han."""
     return None if _CODE.search(line) and count_han(line) < 0.1 * len(line) else line
@@ -58,6 +63,7 @@ _BLOCK = re.compile(r"^\s*(?:>+\s*)*(?:#{1,6}\s+|[-*+•]\s+)|^\s*>[>\s]*")
 _HEADING_END = re.compile(r"(?<=\S)\s+#{1,6}\s*$")
 
 
+@lines_with(r"\[|\*|`|#|>|•|__|\n-|\n\+")
 def markdown(line: str, config: CorpusConfig) -> str | None:
     """Markdown links, emphasis, headings, quotes and bullets become their text; images go."""
     plain = _BLOCK.sub("", line, count=1) if line[:1] in " #>-*+•" else line
@@ -82,6 +88,7 @@ def _without_address(match: re.Match[str]) -> str:
     return match[1] + tail + match[3] if tail else match[1] and match[3]
 
 
+@lines_with(r"://|www\.")
 def addresses(line: str, config: CorpusConfig) -> str | None:
     """Web addresses go, not the punctuation after them; a line of nothing else goes with them."""
     return _URL.sub(_without_address, line) if "www." in line or "://" in line else line
@@ -114,6 +121,13 @@ _BOILERPLATE = re.compile(
 BOILERPLATE_LENGTH = 60  # characters; a longer line holds text of its own
 
 
+@lines_with(
+    r"""(?x)\n\s*(?:via|from|原文|来自|來自|来源|來源|出处|出處|译自|摘自|作者|编辑|責任編輯|责任编辑|责编|編輯|记者|記者|译者|譯者
+    |校对|校對|选题|[（(]|本文由|分享|转发|轉發|收藏|点赞|點讚|举报|舉報|打印|列印|关闭窗口|返回|回到頂端|回顶部|回首頁|上一|下一
+    |首页|首頁|登录|登錄|登入|注册|註冊|阅读|閱讀|查看更多|更多|展开全文|点击|加载中|相关|相關|热门|熱門|猜你|广告|廣告|网友|发表)
+    |版权|版權|著作權|著作权|Copyright|©|\(c\)|All\s[Rr]ights|all\s[Rr]ights|未经|未經|转载|轉載|引用
+    |扫码|掃碼|扫描|掃描|扫一扫|掃一掃|长按|長按|公众号|公眾號|微信号|ICP|公网安备|网络文化|广播电视节目制作|点击|點擊|點選"""
+)
 def boilerplate(line: str, config: CorpusConfig) -> str | None:
     """Copyright, share, navigation, editor and follow-us lines."""
     return None if len(line) <= BOILERPLATE_LENGTH and _BOILERPLATE.search(line) else line
@@ -122,6 +136,7 @@ def boilerplate(line: str, config: CorpusConfig) -> str | None:
 _LONG_RUN = re.compile(r"([^\sA-Za-z0-9])\1{3,}")
 
 
+@lines_with(r"(.)\1\1\1")
 def long_runs(line: str, config: CorpusConfig) -> str | None:
     """Four or more of one character, not a Latin letter or digit, become three (哈哈哈哈哈, ！！！！！)."""
     return _LONG_RUN.sub(r"\1\1\1", line)
@@ -131,6 +146,7 @@ _PUNCTUATION = re.compile("[。！？；，：“]")
 _SEPARATOR = re.compile(r"\s*[|｜·•»›]\s*|\s+[/>]\s+")
 
 
+@lines_with(r"\||｜|·|•|»|›| / | > ")
 def link_list(line: str, config: CorpusConfig) -> str | None:
     """Menus: five or more short entries between bars or arrows, without sentence punctuation."""
     if _PUNCTUATION.search(line):
@@ -139,11 +155,16 @@ def link_list(line: str, config: CorpusConfig) -> str | None:
     return None if len(entries) >= 5 and max(map(len, entries)) <= 12 else line
 
 
+_NO_HAN = HAN.pattern.replace("[", r"[^\n")
+
+
+@lines_with(rf"\n{_NO_HAN}*+(?:\n|\Z)")
 def no_han(line: str, config: CorpusConfig) -> str | None:
     """Lines without a Han character."""
     return line if HAN.search(line) else None
 
 
+@lines_with(rf"\n(?:{_NO_HAN}*+{HAN.pattern}){{0,5}}+{_NO_HAN}*+(?:\n|\Z)")
 def little_han(line: str, config: CorpusConfig) -> str | None:
     """Lines of 20 characters or more with under six Han that are almost all code or foreign text."""
     if len(line) < 20:

@@ -10,14 +10,13 @@ Benchmark texts never pass through here: their answer offsets would shift.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from corpus import document_rules, line_rules, text_rules
 from corpus.config import CorpusConfig
-
-Rule = Callable[[str, CorpusConfig], str | None]
+from corpus.trigger import Rule, lines_found, trigger_of
 
 TEXT_RULES: tuple[Rule, ...] = (
     text_rules.html_remains,  # first: entities hide spaces and invisible characters
@@ -79,6 +78,27 @@ class Tally:
             self.samples.append((name, key, text))
 
 
+_LINE_RULES = tuple((rule, trigger_of(rule)) for rule in LINE_RULES)
+
+
+def _on_lines(
+    rule: Rule, trigger: re.Pattern[str], text: str, config: CorpusConfig, tally: Tally, key: str
+) -> str:
+    """``text``, its lines with a line end before each, after ``rule``; lines of which nothing is left go."""
+    pieces: list[str] = []
+    copied = 0
+    for start, end in lines_found(trigger, text):
+        before = text[start:end]
+        after = rule(before, config)
+        if after != before:
+            tally.record(rule, before, after, unit="dropped", key=key)
+            pieces.append(text[copied : start - 1])
+            if after and (after := after.strip()):
+                pieces.append("\n" + after)
+            copied = end
+    return "".join(pieces) + text[copied:] if pieces else text
+
+
 def clean(text: str, config: CorpusConfig, tally: Tally | None = None, key: str = "") -> str | None:
     """A document's text after all rules, or None if it is rejected; lines are stripped, empty ones left out.
 
@@ -94,21 +114,11 @@ def clean(text: str, config: CorpusConfig, tally: Tally | None = None, key: str 
         if after is None:
             return None
         text = after
-    lines = []
-    for line in text.split("\n"):
-        current: str | None = line.rstrip()
-        if not current:
-            continue
-        for rule in LINE_RULES:
-            before = current
-            current = rule(before, config)
-            if current != before:
-                tally.record(rule, before, current, unit="dropped", key=key)
-            if not current:
-                break
-        if current and (current := current.strip()):
-            lines.append(current)
-    text = "\n".join(lines)
+    text = "".join(["\n" + stripped for line in text.split("\n") if (stripped := line.strip())])
+    for rule, trigger in _LINE_RULES:
+        if trigger.search(text):
+            text = _on_lines(rule, trigger, text, config, tally, key)
+    text = text[1:]
     for rule in DOCUMENT_RULES:
         after = rule(text, config)
         if after != text:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import html
 import re
-import sys
 import unicodedata
 from collections import Counter
 
@@ -16,9 +15,6 @@ from corpus.script import count_han
 
 _ITEM = re.compile(
     r"\s*(?:[（(]?[一二三四五六七八九十○〇百]+[）)、.]|[（(]?\d+[）)、.]|第\s?[一二三四五六七八九十百\d]+\s?[條条章節节])"
-)
-_WIDE_CHARACTER = re.compile(
-    "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60]"
 )
 LEAST_WRAP = 40  # columns; narrower lines are verse or lists, not wrapped paragraphs
 
@@ -31,8 +27,10 @@ def wrapped_lines(text: str, config: CorpusConfig) -> str:
     """
     if text.count("\n") < 4:
         return text
-    lines = text.replace("\r\n", "\n").split("\n")
-    widths = [len(line) + len(_WIDE_CHARACTER.findall(line)) for line in (raw.rstrip() for raw in lines)]
+    lines = [line.rstrip() for line in text.split("\n")]  # of any \r too
+    # UTF-8 has one byte for what is one column wide and three for what is two
+    sizes = map(len, "\n".join(lines).encode().split(b"\n"))
+    widths = [(len(line) + size) // 2 for line, size in zip(lines, sizes, strict=True)]
     many = Counter(width for width in widths if width >= LEAST_WRAP)
     margin = max(many, key=lambda w: (sum(many[w - i] for i in range(4)), w), default=0)
     full = [margin - 3 <= width <= margin for width in widths]
@@ -55,7 +53,7 @@ _BROKEN_DECIMAL = re.compile(r"(?<=\d\.)\n(?=\d+[^\d.、)）])")
 
 def broken_decimals(text: str, config: CorpusConfig) -> str:
     """Numbers that a careless sentence splitter cut at their point (``3.`` / ``5 元``) become whole."""
-    return _BROKEN_DECIMAL.sub("", text)
+    return _BROKEN_DECIMAL.sub("", text) if ".\n" in text else text
 
 
 def line_ends(text: str, config: CorpusConfig) -> str:
@@ -78,36 +76,26 @@ def wide_letters(text: str, config: CorpusConfig) -> str:
     return text.translate(_WIDE_TABLE) if _WIDE_FOUND.search(text) else text
 
 
-def _class_of(categories: str, exempt: str = "") -> str:
-    chosen = set(categories.split())
-    # planes 2 and 3 hold only Han: newer characters there are "unassigned" to an older Python
-    codes = [
-        code
-        for code in range(sys.maxunicode + 1)
-        if not 0x20000 <= code < 0x40000
-        and unicodedata.category(chr(code)) in chosen
-        and chr(code) not in exempt
-    ]
-    ranges: list[list[int]] = []
-    for code in codes:
-        if ranges and code == ranges[-1][1] + 1:
-            ranges[-1][1] = code
-        else:
-            ranges.append([code, code])
-    return "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in ranges)
+_SEVERAL_SPACES = re.compile("  +")
+_SPACES = {"Zs", "Zl", "Zp"}
+_HAN_PLANES = range(0x20000, 0x40000)  # newer Han there has no category in an older Python
 
 
-_INVISIBLE = re.compile(
-    f"[{_class_of('Cf Co Cn Cs Cc', exempt=chr(9) + chr(10) + chr(13) + chr(0x85))}\ufffd]"
-)
-_SPACE = re.compile(f"[{_class_of('Zs Zl Zp')}\\t\\x85]+")
+def _shown_as(character: str) -> str:
+    """What a character that is not printable becomes: a space, nothing, or itself."""
+    if character in "\n\r" or ord(character) in _HAN_PLANES:
+        return character
+    return " " if character in "\t\x85" or unicodedata.category(character) in _SPACES else ""
 
 
 def invisible_characters(text: str, config: CorpusConfig) -> str:
     """Format, private, unassigned, control characters and U+FFFD go; spaces of any kind become one."""
-    if "  " not in text and "\ufffd" not in text and text.replace("\n", "").isprintable():
-        return text  # a fast way to know, for most texts
-    return _SPACE.sub(" ", _INVISIBLE.sub("", text))
+    if not text.replace("\n", "").isprintable():
+        for character in {c for c in set(text) if not c.isprintable()}:
+            text = text.replace(character, _shown_as(character))
+    if "\ufffd" in text:
+        text = text.replace("\ufffd", "")
+    return _SEVERAL_SPACES.sub(" ", text) if "  " in text else text
 
 
 _BLOCK_TAGS = (

@@ -1,0 +1,47 @@
+"""The fast way through the rules gives what every rule on every line gives."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpus import rules
+from corpus.config import PRESETS
+
+CONFIG = PRESETS["web"]
+
+# What rules act on, and what is close to it.
+MARKS = """
+甲 乙丙 今天下雨。 第一条 ， 。 ： : 、 · … —— （ ） () （） 《 》 [ ]( ] [1] [^2] [#]: [注] ** * __ _ ` `` ``` # ## #a > - + •
+| │ ┃ == === --- !!!! ！！！！ 哈哈哈哈 1111 aaaa import sudo return { } ; $ x = -> && ~~~ 首页|新闻|体育|财经|娱乐
+https://a.bc/d www.x.cn &amp; &nbsp; &#8203; < <b> </b> <br> via: 来源： 作者：王五 转载请注明 版权所有 © 2020 Copyright
+首页 长按二维码 微信号 点击查看 word Ω é e\u0301 が ア 한 𠮷 \u200b \ufffd Ｇ ２ \uf900
+"""
+PIECES = [*MARKS.split(), " ", "\n", "\n\n", "  ", "\u3000", "\t", "\r\n", "\r", "\x85", "\u2028"]
+
+
+def plain(text: str) -> str | None:
+    """Every rule on every line, one after the other, with no thought of speed."""
+    after: str | None = text
+    for rule in rules.TEXT_RULES:
+        after = rule(after, CONFIG) if after is not None else None
+    lines = []
+    for line in (after or "").split("\n"):
+        line = line.strip()
+        for rule in rules.LINE_RULES:
+            line = ((rule(line, CONFIG) if line else None) or "").strip()
+        if line:
+            lines.append(line)
+    after = "\n".join(lines)
+    for rule in rules.DOCUMENT_RULES:
+        after = rule(after, CONFIG) if after is not None else None
+    return after
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_equals_every_rule_on_every_line(text: str) -> None:
+    assert rules.clean(text, CONFIG) == plain(text)
+
+
+@given(st.text())
+def test_any_text(text: str) -> None:
+    assert rules.clean(text, CONFIG) == plain(text)
