@@ -11,8 +11,7 @@ DATA   ?= data/tasks
 SEEDS  ?= 10
 PROCS  ?= 1
 
-# One thread a process, which is also what torchrun chooses, but then with a warning.
-LAUNCH = $(if $(filter-out 1,$(PROCS)),OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(VENV)/bin/torchrun --standalone --nproc-per-node $(PROCS) -m,$(PY) -m)
+LAUNCH = $(PY) -m $(if $(filter-out 1,$(PROCS)),pretrain.launch $(PROCS),pretrain.train)
 
 .PHONY: help setup demo test check corpus fetch bench tables speed
 .DEFAULT_GOAL := help
@@ -50,7 +49,7 @@ corpus: $(READY)  ## CORPUS=wiki|web|sample [INPUT=path-or-glob] [WORKERS=n] [OU
 	$(PY) -m corpus.build $(INPUT) $(if $(and $(INPUT),$(filter file,$(origin CORPUS))),,--preset $(CORPUS)) $(if $(or $(OUT),$(INPUT)),$(if $(OUT),--out $(OUT)),--out data/corpus/$(CORPUS)) $(if $(WORKERS),--workers $(WORKERS)) $(ARGS)
 
 pretrain-%: $(READY)  ## tiny mini small small-ex base large; CORPUS=name|folder [STEPS=n] [PROCS=n] [OUT=dir] [ARGS="--flag value"]
-	$(LAUNCH) pretrain.train $* --corpus $(CORPUS) --out $(or $(OUT),data/pretrain/$*) $(if $(STEPS),--steps $(STEPS)) $(ARGS)
+	$(LAUNCH) $* --corpus $(CORPUS) --out $(or $(OUT),data/pretrain/$*) $(if $(STEPS),--steps $(STEPS)) $(ARGS)
 
 fetch: $(READY)  ## TASK=name|all [DATA=dir]: download the task files
 	$(PY) -m benchmarks.fetch $(or $(TASK),all) --data $(DATA) $(ARGS)

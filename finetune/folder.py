@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import transformers
 
+from pretrain.quiet import quiet
 from provenance import UserError
 
 WEIGHTS = (
@@ -28,21 +27,6 @@ TOKENIZER_FILES = (
     "*.model",
 )
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Keep transformers' load reports and bars off the console: what matters becomes a UserError."""
-    logging = transformers.utils.logging
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity(logging.CRITICAL)
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _download(model: str) -> Path:

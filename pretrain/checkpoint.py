@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from pretrain.model import Electra
-from pretrain.optim import Adam
+from pretrain.optim import Adam, LossScale
 from provenance import UserError, atomic_folder, verify_manifest, write_manifest
 
 STATE = "state.pt"
@@ -32,27 +32,35 @@ def save_checkpoint(
     step: int,
     model: Electra,
     optimizer: Adam,
+    scale: LossScale,
     *,
-    config: Any,
-    identity: Any,
+    identity: dict[str, Any],
     corpus: Path,
     name: str,
     counts: Any,
 ) -> Path:
     """Write ``run/checkpoints/step-<n>`` atomically.
 
+    ``identity`` is what the run's id is made of: ``config``, and ``corpus`` by its config id and contents.
+
     Nothing random is stored: every draw of a step derives from (seed, step, row) or (seed, step, process).
     """
     path = run / "checkpoints" / f"step-{step}"
     with atomic_folder(path) as partial:
-        state = {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        state = {
+            "step": step,
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "scale": scale.state_dict(),
+        }
         with open(partial / STATE, "wb") as file:  # torch's own writer does not say that a disk is full
             torch.save(state, file)
         write_manifest(
             partial,
             stage=STAGE,
-            config=config,
+            config=identity["config"],
             identity=identity,
+            corpus=identity["corpus"],
             parent=corpus,
             name=name,
             step=step,
@@ -78,11 +86,19 @@ def last_checkpoint(run: Path, say: Callable[[str], Any]) -> tuple[Path, dict[st
     return None
 
 
-def load_checkpoint(path: Path, model: Electra, optimizer: Adam | None, device: torch.device) -> int:
-    """Put a checkpoint's weights (and moments) in place; returns its step."""
+def load_checkpoint(
+    path: Path,
+    model: Electra,
+    optimizer: Adam | None = None,
+    scale: LossScale | None = None,
+    device: torch.device | str = "cpu",
+) -> int:
+    """Put a checkpoint's weights (and moments, and loss scale) in place; returns its step."""
     state = torch.load(path / STATE, map_location=device, weights_only=True)
     model.load_state_dict(state["model"])
     model.tie()
     if optimizer is not None:
         optimizer.load_state_dict(state["optimizer"])
+    if scale is not None:
+        scale.load_state_dict(state["scale"])
     return int(state["step"])

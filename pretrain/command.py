@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +13,22 @@ import tyro
 
 from pretrain.checkpoint import STAGE as CHECKPOINT_STAGE
 from pretrain.config import PRESETS, PretrainConfig, Runtime, SizeName, config_from, differences
+from pretrain.masking import MASKINGS
+from pretrain.model import SHARINGS
 from pretrain.objectives import OBJECTIVES
+from pretrain.optim import SCHEDULES, branch_steps, stable_steps
 from provenance import UserError, read_manifest, verify_manifest, write_json
 
 STAGE = "pretrain.train"
 RUN = "run.json"
-OWN = ("checkpoints", "discriminator", "generator", "tensorboard", "log.jsonl", "manifest.json", RUN)
+NETWORKS = sorted({part for system in OBJECTIVES.values() for part in system.parts})
+OWN = ("checkpoints", *NETWORKS, "tensorboard", "log.jsonl", "manifest.json", RUN)
+CHOICES: dict[str, Collection[str]] = {
+    "objective": OBJECTIVES,
+    "sharing": SHARINGS,
+    "masking": MASKINGS,
+    "schedule": SCHEDULES,
+}
 CORPORA = Path(__file__).resolve().parent.parent / "data" / "corpus"
 
 
@@ -44,6 +54,9 @@ class Arguments:
     """Delete what an earlier run left under OUT."""
     from_manifest: Annotated[Path | None, tyro.conf.arg(name="from", metavar="FILE")] = None
     """Take the settings from this manifest.json in place of the preset's."""
+    decay_from: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """A checkpoint of a run with --schedule wsd: start from it and let the rate decay, with that run's
+    settings. The result is that of a whole run of so many steps."""
 
 
 def _stored(source: Path) -> PretrainConfig:
@@ -58,7 +71,7 @@ def parse(arguments: Sequence[str]) -> Arguments:
     """Command line to settings: the preset (or ``--from``), then what the options change.
 
     Raises:
-        UserError: unknown objective, or a manifest of another stage.
+        UserError: an unknown name, a manifest of another stage, or a branch that is none.
         SystemExit: with status 2 for bad usage, such as an unknown size or none.
     """
 
@@ -67,13 +80,45 @@ def parse(arguments: Sequence[str]) -> Arguments:
         return tyro.cli(Arguments, default=default, args=list(arguments), prog="python -m pretrain.train")
 
     given = parsed(PRESETS[next((word for word in arguments if word in PRESETS), "small")])
-    stored = given.from_manifest
-    final = parsed(PRESETS[given.size] if stored is None else _stored(stored))
-    if final.config.objective not in OBJECTIVES:
-        raise UserError(
-            f"objective {final.config.objective!r} is not known; choose of {', '.join(OBJECTIVES)}"
-        )
+    if given.decay_from is not None:
+        base = _branch(given.decay_from)
+    elif given.from_manifest is not None:
+        base = _stored(given.from_manifest)
+    else:
+        base = PRESETS[given.size]
+    final = parsed(base)
+    for name, choices in CHOICES.items():
+        if (value := getattr(final.config, name)) not in choices:
+            raise UserError(f"{name} {value!r} is not known; choose of {', '.join(choices)}")
+    if final.decay_from is not None:
+        _check_branch(final.decay_from, base, final.config)
     return final
+
+
+def _branch(checkpoint: Path) -> PretrainConfig:
+    """The settings of the shortest run whose rate begins to decay at ``checkpoint``, or after it."""
+    config = _stored(checkpoint)
+    if config.schedule != "wsd":
+        raise UserError(f"{checkpoint} is of a run with schedule {config.schedule}; a branch needs wsd")
+    return replace(config, steps=branch_steps(_step(checkpoint), config.decay))
+
+
+def _check_branch(checkpoint: Path, base: PretrainConfig, config: PretrainConfig) -> None:
+    changed = differences(base, replace(config, steps=base.steps))
+    if changed:
+        raise UserError(f"a branch has the settings of its run; leave out {'; '.join(changed)}")
+    if stable_steps(config.steps, config.decay) < _step(checkpoint):
+        raise UserError(
+            f"in a run of {config.steps} steps the rate decays before {checkpoint.name}; "
+            f"give --steps of at least {base.steps}"
+        )
+
+
+def _step(checkpoint: Path) -> int:
+    step = read_manifest(checkpoint).get("step")
+    if not isinstance(step, int):
+        raise UserError(f"{checkpoint} is no checkpoint; give RUN/checkpoints/step-<n>")
+    return step
 
 
 def corpus_folder(name: str) -> Path:

@@ -61,14 +61,22 @@ class PretrainConfig:
     """Tokens in a row; the corpus must hold rows of this length."""
     warmup: int = 10_000
     """Steps the learning rate rises for."""
+    schedule: str = "linear"
+    """Of the learning rate: an entry of pretrain.optim.SCHEDULES (linear, wsd)."""
+    decay: float = 0.1
+    """Share of the run in which the rate of wsd decays."""
     objective: str = "rtd"
-    """Training objective: an entry of pretrain.objectives.OBJECTIVES."""
-    masking: Literal["token", "word"] = "token"
-    """What is masked as one unit."""
+    """Training objective: an entry of pretrain.objectives.OBJECTIVES (rtd, mlm)."""
+    sharing: str = "embeddings"
+    """What the networks share: an entry of pretrain.model.SHARINGS (embeddings, none)."""
+    masking: str = "token"
+    """What is masked as one unit: an entry of pretrain.masking.MASKINGS (token, word)."""
     mask_fraction: float = 0.15
     """Share of a row's tokens that is chosen."""
     discriminator_weight: float = 50.0
     """Of the discriminator's loss in the sum with the generator's (both in nats per token)."""
+    initial_fake_rate: float = 0.5
+    """Share of replaced tokens that the discriminator's last bias starts from; 0.5 is a bias of 0."""
     weight_decay: float = 0.01
     """Decoupled, times the learning rate; none for biases and LayerNorms."""
     betas: tuple[float, float] = (0.9, 0.999)
@@ -77,7 +85,7 @@ class PretrainConfig:
     """Adam's, added outside the root."""
     clip: float = 1.0
     """Global gradient norm."""
-    dtype: Literal["auto", "fp32", "bf16"] = "auto"
+    dtype: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """Arithmetic of matrix products; auto is bf16 where the machine is fast at it. Weights are fp32."""
     cheap_dropout: bool = True
     """On CPUs, dropout masks from random bytes (rate in 256ths) in place of PyTorch's."""
@@ -90,8 +98,9 @@ class PretrainConfig:
                 raise UserError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.warmup < 0 or not 0 < self.learning_rate < math.inf:
             raise UserError("warmup must not be negative and learning_rate must be a number above 0")
-        if not 0 < self.mask_fraction < 1:
-            raise UserError(f"mask_fraction {self.mask_fraction} is not a share between 0 and 1")
+        for name in ("mask_fraction", "decay", "initial_fake_rate"):
+            if not 0 < getattr(self, name) < 1:
+                raise UserError(f"{name} {getattr(self, name)} is not a share between 0 and 1")
         if self.length > self.shape.max_positions:
             raise UserError(
                 f"length {self.length} is above the model's {self.shape.max_positions} positions; lower it"
@@ -116,6 +125,8 @@ class Runtime:
     """Steps between two checkpoints, the last two stay; default: a twentieth of the run, 100 to 5,000."""
     milestone_every: int | None = None
     """Checkpoints at multiples of this many steps stay for good; default: none does."""
+    compile: bool = False
+    """Compile the layers with torch.compile: minutes at the start, then faster; equal within rounding."""
     tensorboard: bool = True
     """Write TensorBoard curves under OUT/tensorboard."""
     name: str | None = None

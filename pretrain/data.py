@@ -12,8 +12,8 @@ import torch
 
 from corpus.vocab import PAD
 from pretrain.config import PretrainConfig
-from pretrain.masking import choose_tokens, choose_words, hide
-from provenance import UserError, verify_manifest
+from pretrain.masking import ELECTRA_HIDING, MASKINGS, Hiding, hide
+from provenance import UserError, read_manifest, verify_manifest
 
 # First word of a random stream's key, so that no two purposes share numbers.
 _ORDER, _MASKS, _HELDOUT = 0, 1, 2
@@ -85,13 +85,18 @@ class PackedRows:
         return out
 
 
-def open_corpus(folder: Path, length: int) -> tuple[PackedRows, PackedRows, dict[str, Any]]:
-    """Training rows, held-out rows and the verified manifest of a corpus folder.
+def open_corpus(
+    folder: Path, length: int, *, verify: bool = True
+) -> tuple[PackedRows, PackedRows, dict[str, Any]]:
+    """Training rows, held-out rows and the manifest of a corpus folder.
+
+    Args:
+        verify: hash every file; one process of a run does it for all.
 
     Raises:
         UserError: the folder does not verify, has no rows of ``length`` tokens, or no training rows.
     """
-    manifest = verify_manifest(folder, "corpus.build")
+    manifest = verify_manifest(folder, "corpus.build") if verify else read_manifest(folder)
     if not (folder / f"rows-{length}").is_dir():
         there = ", ".join(sorted(p.name for p in folder.glob("rows-*"))) or "none"
         raise UserError(
@@ -117,7 +122,9 @@ def row_indices(config: PretrainConfig, rows: int, step: int) -> np.ndarray:
     )
 
 
-def make_batch(rows: PackedRows, indices: np.ndarray, scores: np.ndarray, config: PretrainConfig) -> Batch:
+def make_batch(
+    rows: PackedRows, indices: np.ndarray, scores: np.ndarray, config: PretrainConfig, hiding: Hiding
+) -> Batch:
     """Tensors of some rows, padded to the longest.
 
     Args:
@@ -130,15 +137,12 @@ def make_batch(rows: PackedRows, indices: np.ndarray, scores: np.ndarray, config
             f"{rows.folder} holds a row of more than {config.length} tokens; build the corpus again"
         )
     scores = scores[:, :, : input_ids.shape[1]]
-    if config.masking == "word":
-        starts = rows.padded("word_starts", indices)
-        chosen = choose_words(input_ids, starts, scores[0], config.length, config.mask_fraction)
-    else:
-        chosen = choose_tokens(input_ids, scores[0], config.length, config.mask_fraction)
+    starts = rows.padded("word_starts", indices)
+    chosen = MASKINGS[config.masking](input_ids, scores[0], config.length, config.mask_fraction, starts)
     present = input_ids != PAD
     return Batch(
         input_ids=torch.from_numpy(input_ids),
-        masked_ids=torch.from_numpy(hide(input_ids, chosen, scores[1])),
+        masked_ids=torch.from_numpy(hide(input_ids, chosen, scores[1], hiding)),
         token_type_ids=torch.from_numpy(rows.padded("token_type_ids", indices).astype(np.int64)),
         positions=torch.from_numpy(np.flatnonzero(chosen)),
         attention_mask=None if present.all() else torch.from_numpy(present.astype(np.float32)),
@@ -147,7 +151,14 @@ def make_batch(rows: PackedRows, indices: np.ndarray, scores: np.ndarray, config
 
 
 def train_batches(
-    rows: PackedRows, config: PretrainConfig, step: int, *, rank: int, processes: int, micro: int
+    rows: PackedRows,
+    config: PretrainConfig,
+    step: int,
+    *,
+    rank: int,
+    processes: int,
+    micro: int,
+    hiding: Hiding = ELECTRA_HIDING,
 ) -> list[Batch]:
     """Micro-batches of process ``rank`` in ``step``; a row's masks depend on (seed, step, row) alone."""
     indices = row_indices(config, len(rows), step)
@@ -155,16 +166,18 @@ def train_batches(
     scores = np.random.default_rng([_MASKS, config.seed, step]).random(shape, dtype=np.float32)
     local = config.batch_size // processes
     return [
-        make_batch(rows, indices[at : at + micro], scores[:, at : at + micro], config)
+        make_batch(rows, indices[at : at + micro], scores[:, at : at + micro], config, hiding)
         for at in range(rank * local, (rank + 1) * local, micro)
     ]
 
 
-def heldout_batches(rows: PackedRows, config: PretrainConfig, limit: int, size: int) -> list[Batch]:
+def heldout_batches(
+    rows: PackedRows, config: PretrainConfig, limit: int, size: int, hiding: Hiding = ELECTRA_HIDING
+) -> list[Batch]:
     """Batches over the first ``limit`` rows with masks that are the same at every step of every run."""
     count = min(limit, len(rows))
     scores = np.random.default_rng([_HELDOUT, 0]).random((2, count, config.length), dtype=np.float32)
     return [
-        make_batch(rows, np.arange(at, min(at + size, count)), scores[:, at : at + size], config)
+        make_batch(rows, np.arange(at, min(at + size, count)), scores[:, at : at + size], config, hiding)
         for at in range(0, count, size)
     ]

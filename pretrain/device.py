@@ -11,7 +11,7 @@ import torch
 
 from provenance import UserError
 
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def pick_device() -> torch.device:
@@ -44,7 +44,7 @@ def autocast(device: torch.device, dtype: str) -> contextlib.AbstractContextMana
     """Context in which matrix products run in ``dtype`` (``fp32``: nothing changes); weights stay fp32.
 
     Raises:
-        UserError: ``dtype`` is neither ``fp32`` nor ``bf16``.
+        UserError: ``dtype`` is none of :data:`DTYPES`.
     """
     if dtype not in DTYPES:
         raise UserError(f"dtype {dtype!r} is not known; choose one of {', '.join(DTYPES)}")

@@ -1,18 +1,19 @@
-"""Held-out metrics of both networks."""
+"""Held-out metrics of the networks."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from pretrain.config import PretrainConfig
 from pretrain.data import Batch
 from pretrain.device import autocast
-from pretrain.model import Electra
-from pretrain.objectives import OBJECTIVES
+from pretrain.objectives import Loss, Objective, add_losses, mean_losses
 
 
 def entropy(rate: float) -> float:
@@ -20,57 +21,75 @@ def entropy(rate: float) -> float:
     return 0.0 if rate <= 0 or rate >= 1 else -rate * math.log(rate) - (1 - rate) * math.log(1 - rate)
 
 
+def mean_cosine(vectors: torch.Tensor) -> float:
+    """Mean cosine over all pairs of different rows of ``vectors`` (n, width): 1 where all point one way."""
+    count = len(vectors)
+    total = functional.normalize(vectors.float(), dim=-1).sum(dim=0).square().sum().item()
+    return (total - count) / max(1, count * (count - 1))
+
+
+def detection_metrics(score: np.ndarray, label: np.ndarray) -> dict[str, float]:
+    """Of logits ``score`` for bool ``label``: fake rate, its entropy; precision, recall, AUC in percent."""
+    from sklearn.metrics import roc_auc_score
+
+    found, rate = score > 0, float(label.mean())
+    hits = int((found & label).sum())
+    return {
+        "fake_rate": rate,
+        "fake_entropy": entropy(rate),
+        "precision": 100 * hits / max(1, int(found.sum())),
+        "recall": 100 * hits / max(1, int(label.sum())),
+        "auc": 100 * float(roc_auc_score(label, score)) if 0 < rate < 1 else 50.0,
+    }
+
+
 @torch.no_grad()
 def evaluate(
-    model: Electra, batches: Sequence[Batch], config: PretrainConfig, device: torch.device
+    objective: Objective, batches: Sequence[Batch], config: PretrainConfig, device: torch.device, step: int
 ) -> dict[str, float]:
     """Metrics over ``batches``, the same masks and draws at every call; leaves the random state as it was.
 
     Returns:
-        ``heldout_`` entries. Percent: ``generator_accuracy`` (most likely id) and
-        ``generator_accuracy_sampled``; ``precision``, ``recall`` and ``auc`` of the discriminator. Nats:
-        ``loss`` and its parts, ``fake_entropy``. Share: ``fake_rate``. "All original" would be right for
-        1 - fake rate of the tokens, so accuracy is not among them.
+        ``heldout_`` entries. Nats: ``loss`` and ``<network>_loss`` of its parts. Percent:
+        ``<network>_accuracy`` of the most likely id, ``generator_accuracy_sampled`` where ids are drawn.
+        Where replaced tokens are looked for, those of :func:`detection_metrics`; "all original" would be
+        right for 1 - fake rate of the tokens, so accuracy is not among them. ``token_cosine`` is
+        :func:`mean_cosine` of the last layer of the network that users fine-tune, over the tokens of the
+        first batch, nothing masked: near 1 it has collapsed.
     """
-    from sklearn.metrics import roc_auc_score
-
+    model = objective.model
     was_training = model.training
     model.eval()
-    generator = discriminator = 0.0
-    masked = tokens = guessed = drawn = 0
+    losses: dict[str, Loss] = {}
+    counts: Counter[str] = Counter()
+    right: Counter[str] = Counter()
     scores, labels = [], []
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(0)
         for cpu_batch in batches:
             batch = cpu_batch.to(device)
             with autocast(device, config.dtype):
-                out = OBJECTIVES[config.objective](model, batch)
-            original = batch.input_ids.flatten()[batch.positions]
-            generator += float(out.generator_sum)
-            discriminator += float(out.discriminator_sum)
-            masked += len(batch.positions)
-            tokens += batch.tokens
-            drawn += int((out.sampled == original).sum())
-            guessed += int((out.guessed == original).sum())
+                out = objective(batch, step)
             present = slice(None) if batch.attention_mask is None else batch.attention_mask.bool()
-            scores.append(out.logits[present].flatten().float().cpu().numpy())
-            labels.append(out.replaced[present].flatten().cpu().numpy())
+            original = batch.input_ids.flatten()[batch.positions]
+            counts.update(chosen=len(batch.positions), tokens=batch.tokens)
+            add_losses(losses, out.losses)
+            for name, ids in out.guessed.items():
+                right[f"{name}_accuracy"] += int((ids == original).sum())
+            if out.sampled is not None:
+                right["generator_accuracy_sampled"] += int((out.sampled == original).sum())
+            if out.logits is not None and out.replaced is not None:
+                scores.append(out.logits[present].flatten().float().cpu().numpy())
+                labels.append(out.replaced[present].flatten().cpu().numpy())
+        first = batches[0].to(device)
+        with autocast(device, config.dtype):
+            hidden = model.hidden_states(next(iter(model.parts)), first.input_ids, first)
     model.train(was_training)
 
-    score, label = np.concatenate(scores), np.concatenate(labels)
-    found = score > 0
-    hits = int((found & label).sum())
-    rate = float(label.mean())
-    generator_loss, discriminator_loss = generator / max(1, masked), discriminator / tokens
-    return {
-        "heldout_loss": generator_loss + config.discriminator_weight * discriminator_loss,
-        "heldout_generator_loss": generator_loss,
-        "heldout_discriminator_loss": discriminator_loss,
-        "heldout_fake_rate": rate,
-        "heldout_fake_entropy": entropy(rate),
-        "heldout_generator_accuracy": 100 * guessed / max(1, masked),
-        "heldout_generator_accuracy_sampled": 100 * drawn / max(1, masked),
-        "heldout_precision": 100 * hits / max(1, int(found.sum())),
-        "heldout_recall": 100 * hits / max(1, int(label.sum())),
-        "heldout_auc": 100 * float(roc_auc_score(label, score)) if 0 < rate < 1 else 50.0,
-    }
+    found = mean_losses(losses, counts["chosen"], counts["tokens"])
+    found |= {name: 100 * count / max(1, counts["chosen"]) for name, count in right.items()}
+    if scores:
+        found |= detection_metrics(np.concatenate(scores), np.concatenate(labels))
+    tokens = slice(None) if first.attention_mask is None else first.attention_mask.bool()
+    found["token_cosine"] = mean_cosine(hidden[tokens].flatten(0, -2))
+    return {f"heldout_{name}": value for name, value in found.items()}

@@ -7,11 +7,14 @@ operation, embeddings looked up as matrix products, backward as much as forward)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from pretrain.config import PretrainConfig, Size
 from pretrain.masking import masked_count
+from pretrain.model import ELECTRA, Part
+from pretrain.objectives import OBJECTIVES
 
 # Operations per element as the paper's authors count them (google-research/electra, flops_computation.py).
 DROPOUT, LAYER_NORM, GELU, SOFTMAX = 4, 5, 8, 5
@@ -19,8 +22,9 @@ DROPOUT, LAYER_NORM, GELU, SOFTMAX = 4, 5, 8, 5
 
 @dataclass(frozen=True)
 class Network:
-    """One of the two networks; ``ffn`` is the inner width of its feed-forward layers."""
+    """A network of a system; ``ffn`` is the inner width of its feed-forward layers."""
 
+    head: str
     layers: int
     hidden: int
     heads: int
@@ -28,13 +32,11 @@ class Network:
     ffn: int
 
 
-def networks(size: Size) -> tuple[Network, Network]:
-    """Generator and discriminator of ``size``."""
-    width = round(size.hidden * size.generator_fraction)
-    return (
-        Network(size.layers, width, max(1, width // 64), size.embedding, 4 * width),
-        Network(size.layers, size.hidden, size.heads, size.embedding, 4 * size.hidden),
-    )
+def network(part: Part, size: Size) -> Network:
+    """``part`` at ``size``."""
+    width = round(size.hidden * size.generator_fraction) if part.narrow else size.hidden
+    heads = max(1, width // 64) if part.narrow else size.heads
+    return Network(part.head, size.layers, width, heads, size.embedding, 4 * width)
 
 
 def _matrix_products(net: Network, length: int) -> int:
@@ -45,14 +47,15 @@ def _matrix_products(net: Network, length: int) -> int:
     return 2 * s * (net.layers * layer + projection)
 
 
-def torch_row(size: Size, length: int, masked: int) -> int:
+def torch_row(size: Size, length: int, masked: int, parts: Mapping[str, Part] = ELECTRA) -> int:
     """Matrix-product operations of one row's training step."""
-    generator, discriminator = networks(size)
-    head = masked * (generator.hidden * size.embedding + size.embedding * size.vocab_size)
-    detector = length * (discriminator.hidden**2 + discriminator.hidden)
-    forward = (
-        _matrix_products(generator, length) + _matrix_products(discriminator, length) + 2 * (head + detector)
-    )
+    forward = 0
+    for net in (network(part, size) for part in parts.values()):
+        forward += _matrix_products(net, length)
+        if net.head == "detection":
+            forward += 2 * length * (net.hidden**2 + net.hidden)
+        else:
+            forward += 2 * masked * (net.hidden * size.embedding + size.embedding * size.vocab_size)
     return 3 * forward
 
 
@@ -65,26 +68,27 @@ def _paper_layer(net: Network, length: int) -> int:
     return attention + attention_output + feed_forward
 
 
-def paper_row(size: Size, length: int, masked_share: float = 0.15625) -> float:
-    """Operations of one row's training step in the paper's accounting, both networks."""
+def paper_row(
+    size: Size, length: int, masked_share: float = 0.15625, parts: Mapping[str, Part] = ELECTRA
+) -> float:
+    """Operations of one row's training step in the paper's accounting, all networks."""
     total = 0.0
-    for net, detector in zip(networks(size), (False, True), strict=True):
+    for net in (network(part, size) for part in parts.values()):
         h, e, v = net.hidden, net.embedding, size.vocab_size
-        token = net.layers * _paper_layer(net, length)
-        token += 2 * e * v + 2 * e * (length + 2) + (2 + LAYER_NORM + DROPOUT) * e
-        token += 2 * h * e + h if h != e else 0
-        if detector:
-            token += 2 * h * h + h + GELU * h + 2 * h
-            total += token
+        total += net.layers * _paper_layer(net, length)
+        total += 2 * e * v + 2 * e * (length + 2) + (2 + LAYER_NORM + DROPOUT) * e
+        total += 2 * h * e + h if h != e else 0
+        if net.head == "detection":
+            total += 2 * h * h + h + GELU * h + 2 * h
         else:
-            head = 2 * e * v + 2 * h * e + e + (GELU + LAYER_NORM) * e + (SOFTMAX + 2) * v
-            total += token + masked_share * head
+            total += masked_share * (2 * e * v + 2 * h * e + e + (GELU + LAYER_NORM) * e + (SOFTMAX + 2) * v)
     return 2 * total * length
 
 
 def step_flops(config: PretrainConfig, accounting: Literal["torch", "paper"] = "torch") -> int:
     """Operations of one optimiser step over full rows."""
+    parts = OBJECTIVES[config.objective].parts
     if accounting == "paper":
-        return round(config.batch_size * paper_row(config.shape, config.length))
+        return round(config.batch_size * paper_row(config.shape, config.length, parts=parts))
     masked = masked_count(config.length, config.length, config.mask_fraction)
-    return config.batch_size * torch_row(config.shape, config.length, masked)
+    return config.batch_size * torch_row(config.shape, config.length, masked, parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 import tyro
@@ -13,75 +14,91 @@ from rich.table import Table
 from rich.text import Text
 from transformers import AutoTokenizer, ElectraForMaskedLM, ElectraForPreTraining
 
-from pretrain.export import quiet_transformers
+from pretrain.quiet import quiet
 from provenance import UserError, run_cli, write_text
 
 
 @dataclass(frozen=True)
 class Token:
-    """One token: how likely it was replaced, and the generator's guess for its place, if there is one."""
+    """One token: how likely it was replaced, and the best guess for its place; None where nobody says."""
 
     text: str
-    replaced: float
+    replaced: float | None
     guess: str | None
     guess_probability: float | None
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Show per token what the discriminator and the generator think."""
+    """Show per token what the networks of a run think."""
 
     model: tyro.conf.Positional[Path]
-    """Folder of a run, or the discriminator folder in it."""
+    """Folder of a run, or a folder that it exported."""
     sentence: tyro.conf.Positional[str]
     """Chinese text."""
     html: Path | None = None
     """Also write this HTML file."""
 
 
+def _network(folder: Path, names: tuple[str, ...], kind: Any) -> Any:
+    """The first of ``names`` that lies in ``folder`` or beside it, or None."""
+    places = (
+        (folder / name for name in names) if not _exported(folder) else (folder.parent / n for n in names)
+    )
+    found = next((place for place in places if _exported(place)), None)
+    return None if found is None else kind.from_pretrained(found).eval()
+
+
+def _exported(folder: Path) -> bool:
+    return (folder / "model.safetensors").is_file()
+
+
 @torch.no_grad()
 def inspect(folder: Path, sentence: str) -> list[Token]:
     """Tokens of ``sentence`` with the discriminator's probability of "replaced" (0 to 1).
 
-    Where a generator lies beside the discriminator, it guesses each token with that one masked.
+    A generator, or the encoder of ``mlm``, guesses each token with that one masked.
 
     Raises:
-        UserError: ``folder`` holds no discriminator.
+        UserError: ``folder`` holds no exported network.
     """
-    folder = folder / "discriminator" if (folder / "discriminator").is_dir() else folder
-    if not (folder / "model.safetensors").is_file():
-        raise UserError(
-            f"{folder} holds no model.safetensors; give a folder that pretrain.train or export wrote"
-        )
-    with quiet_transformers():
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        discriminator = ElectraForPreTraining.from_pretrained(folder).eval()
-        other = folder.parent / "generator"
-        generator = ElectraForMaskedLM.from_pretrained(other).eval() if other.is_dir() else None
+    with quiet():
+        discriminator = _network(folder, ("discriminator",), ElectraForPreTraining)
+        filler = _network(folder, ("generator", "encoder"), ElectraForMaskedLM)
+        some = discriminator or filler
+        if some is None:
+            raise UserError(
+                f"{folder} holds no model.safetensors; give a folder that pretrain.train or export wrote"
+            )
+        tokenizer = AutoTokenizer.from_pretrained(some.name_or_path)
     ids = tokenizer(sentence, return_tensors="pt", truncation=True)["input_ids"]
-    probabilities = discriminator(ids).logits[0].sigmoid().tolist()
     texts = tokenizer.convert_ids_to_tokens(ids[0].tolist())
+    replaced: list[float | None] = [None] * len(texts)
+    if discriminator is not None:
+        replaced = discriminator(ids).logits[0].sigmoid().tolist()
     guesses: list[tuple[str | None, float | None]] = [(None, None)] * len(texts)
-    if generator is not None:
+    if filler is not None:
         masked = ids.repeat(len(texts), 1).fill_diagonal_(tokenizer.mask_token_id)
         for at in range(1, len(texts) - 1):
-            best = generator(masked[at : at + 1]).logits[0, at].softmax(-1).max(-1)
+            best = filler(masked[at : at + 1]).logits[0, at].softmax(-1).max(-1)
             guesses[at] = (str(tokenizer.convert_ids_to_tokens(int(best.indices))), float(best.values))
     return [
         Token(text, probability, *guess)
-        for text, probability, guess in zip(texts, probabilities, guesses, strict=True)
+        for text, probability, guess in zip(texts, replaced, guesses, strict=True)
     ][1:-1]
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f} %"
 
 
 def as_table(tokens: list[Token]) -> Table:
     """A table for the terminal; the redder, the more likely replaced."""
-    table = Table("token", "replaced", "generator's guess", "its probability")
+    table = Table("token", "replaced", "guess", "its probability")
     for token in tokens:
-        red = round(255 * token.replaced)
-        colour = f"rgb({red},{255 - red},60)"
-        guess = "" if token.guess is None else token.guess
-        share = "" if token.guess_probability is None else f"{100 * token.guess_probability:.1f} %"
-        table.add_row(token.text, Text(f"{100 * token.replaced:.1f} %", colour), guess, share)
+        red = round(255 * (token.replaced or 0))
+        doubt = Text(_percent(token.replaced), f"rgb({red},{255 - red},60)")
+        table.add_row(token.text, doubt, token.guess or "", _percent(token.guess_probability))
     return table
 
 
@@ -89,10 +106,11 @@ def as_html(sentence: str, tokens: list[Token]) -> str:
     """One page: tokens on a red ground as strong as the discriminator's doubt, the guess as a tooltip."""
     spans = []
     for token in tokens:
-        share = 100 * (token.guess_probability or 0)
-        guess = "" if token.guess is None else f"; guess {token.guess} {share:.1f} %"
-        title = html.escape(f"replaced {100 * token.replaced:.1f} %{guess}", quote=True)
-        style = f"background: rgba(220, 40, 40, {token.replaced:.3f})"
+        notes = [] if token.replaced is None else [f"replaced {_percent(token.replaced)}"]
+        if token.guess is not None:
+            notes.append(f"guess {token.guess} {_percent(token.guess_probability)}")
+        title = html.escape("; ".join(notes), quote=True)
+        style = f"background: rgba(220, 40, 40, {token.replaced or 0:.3f})"
         spans.append(f'<span title="{title}" style="{style}">{html.escape(token.text)}</span>')
     return (
         '<!doctype html>\n<html lang="zh"><meta charset="utf-8"><title>ELECTRA</title>\n'

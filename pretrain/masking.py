@@ -1,14 +1,29 @@
-"""Which positions the generator must fill in. Pure functions on NumPy arrays."""
+"""Which positions must be filled in, and what stands there meanwhile. Pure functions on NumPy arrays.
+
+A new way to choose is one function and one entry in :data:`MASKINGS`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
-from corpus.vocab import CLS, MASK, PAD, SEP
+from corpus.vocab import CLS, MASK, PAD, SEP, VOCAB_SIZE
 
-# Of the chosen positions; the others stay as they are, none gets a random token (pretrain_helpers.mask of
-# google-research/electra, unlike BERT).
-MASKED_SHARE = 0.85
+
+class Hiding(NamedTuple):
+    """What chosen positions become, as shares; the rest of them stay as they are."""
+
+    masked: float
+    """[MASK]."""
+    random: float = 0.0
+    """An id of the vocabulary, all equally likely."""
+
+
+ELECTRA_HIDING = Hiding(0.85)  # google-research/electra, pretrain_helpers.mask
+BERT_HIDING = Hiding(0.8, 0.1)  # Devlin et al. 2019
 
 
 def masked_count(tokens: int, length: int, fraction: float = 0.15) -> int:
@@ -25,7 +40,13 @@ def candidates(input_ids: np.ndarray) -> np.ndarray:
     return ~np.isin(input_ids, (PAD, CLS, SEP, MASK))
 
 
-def choose_tokens(input_ids: np.ndarray, scores: np.ndarray, length: int, fraction: float) -> np.ndarray:
+def choose_tokens(
+    input_ids: np.ndarray,
+    scores: np.ndarray,
+    length: int,
+    fraction: float,
+    word_starts: np.ndarray | None = None,
+) -> np.ndarray:
     """Chosen positions, each token for itself, without replacement.
 
     Google draws with replacement: at length 128 that is 17.7 distinct positions of 19, here it is 19.
@@ -35,6 +56,7 @@ def choose_tokens(input_ids: np.ndarray, scores: np.ndarray, length: int, fracti
         scores: (rows, tokens) uniform numbers; the lowest of the candidates are chosen.
         length: the row length of the configuration.
         fraction: share of tokens to choose.
+        word_starts: (rows, tokens) bool: True where a word begins; of no use here.
 
     Returns:
         (rows, tokens) bool; a row without candidates has none.
@@ -49,12 +71,12 @@ def choose_tokens(input_ids: np.ndarray, scores: np.ndarray, length: int, fracti
 
 
 def choose_words(
-    input_ids: np.ndarray, word_starts: np.ndarray, scores: np.ndarray, length: int, fraction: float
+    input_ids: np.ndarray, scores: np.ndarray, length: int, fraction: float, word_starts: np.ndarray
 ) -> np.ndarray:
     """Chosen positions, whole words only: in random order, skipping a word that would exceed the count.
 
-    Arguments as :func:`choose_tokens`, with ``word_starts`` (rows, tokens) bool: True where a word begins.
-    A word longer than the whole count is taken only where nothing shorter fits, so no row stays unmasked.
+    Arguments as :func:`choose_tokens`. A word longer than the whole count is taken only where nothing
+    shorter fits, so no row stays unmasked.
     """
     allowed = candidates(input_ids)
     chosen = np.zeros(input_ids.shape, dtype=bool)
@@ -79,6 +101,25 @@ def choose_words(
     return chosen
 
 
-def hide(input_ids: np.ndarray, chosen: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """``input_ids`` with [MASK] where chosen and ``scores`` < 0.85; other chosen ones stay as they are."""
-    return np.where(chosen & (scores < MASKED_SHARE), MASK, input_ids)
+def hide(
+    input_ids: np.ndarray, chosen: np.ndarray, scores: np.ndarray, hiding: Hiding = ELECTRA_HIDING
+) -> np.ndarray:
+    """What stands in place of the chosen positions.
+
+    Args:
+        input_ids, chosen: (rows, tokens).
+        scores: (rows, tokens) uniform numbers: below ``hiding.masked`` a position becomes [MASK], in the
+            share after that an id that the place within this share decides.
+
+    Returns:
+        (rows, tokens) ids.
+    """
+    hidden = np.where(chosen & (scores < hiding.masked), MASK, input_ids)
+    if not hiding.random:
+        return hidden
+    place = (scores - hiding.masked) / hiding.random
+    drawn = np.minimum((place * VOCAB_SIZE).astype(input_ids.dtype), VOCAB_SIZE - 1)
+    return np.where(chosen & (place >= 0) & (place < 1), drawn, hidden)
+
+
+MASKINGS: dict[str, Callable[..., np.ndarray]] = {"token": choose_tokens, "word": choose_words}

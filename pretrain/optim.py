@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -31,13 +33,47 @@ def parameter_groups(
     ]
 
 
-def learning_rate(step: int, *, peak: float, total: int, warmup: int) -> float:
-    """Rate at ``step``: ``peak · (1 - step/total) · min(1, step/warmup)``.
+def linear(step: int, total: int, decay: float) -> float:
+    """Share of the peak rate that falls from step 0 to the last (google-research/electra)."""
+    return max(0.0, 1.0 - step / total)
 
-    The warm-up multiplies the linear decay from step 0 on (google-research/electra ``optimization.py``).
+
+def stable_steps(total: int, decay: float) -> int:
+    """Steps of a ``wsd`` run of ``total`` steps before the rate decays."""
+    return total - round(decay * total)
+
+
+def branch_steps(stable: int, decay: float) -> int:
+    """Steps of the shortest ``wsd`` run whose rate does not decay before step ``stable``."""
+    return next(total for total in itertools.count(stable) if stable_steps(total, decay) >= stable)
+
+
+def wsd(step: int, total: int, decay: float) -> float:
+    """Share of the peak rate that stays, and falls as ``1 - √`` in the last ``decay`` of the run.
+
+    Warm-up, stable, decay: Hägele et al. 2024 (arXiv:2405.18392). Before the decay nothing depends on
+    ``total``, so runs of several lengths share their beginning.
+    """
+    stable = stable_steps(total, decay)
+    return 1.0 if step < stable else 1.0 - math.sqrt(min(1.0, (step - stable) / max(1, total - stable)))
+
+
+SCHEDULES: dict[str, Callable[[int, int, float], float]] = {"linear": linear, "wsd": wsd}
+
+
+def learning_rate(
+    step: int, *, peak: float, total: int, warmup: int, schedule: str = "linear", decay: float = 0.1
+) -> float:
+    """Rate at ``step``: ``peak · schedule(step) · min(1, step/warmup)``.
+
+    The warm-up multiplies the decay from step 0 on (google-research/electra ``optimization.py``).
+
+    Args:
+        schedule: an entry of :data:`SCHEDULES`.
+        decay: share of the run in which ``wsd`` decays.
     """
     rising = min(1.0, step / warmup) if warmup else 1.0
-    return peak * max(0.0, 1.0 - step / total) * rising
+    return peak * SCHEDULES[schedule](step, total, decay) * rising
 
 
 class Adam(torch.optim.Optimizer):
@@ -115,9 +151,39 @@ class Adam(torch.optim.Optimizer):
         return loss
 
 
+class LossScale:
+    """Factor on the loss that keeps small fp16 gradients from vanishing: halved where one overflowed,
+    doubled after 2,000 steps without. ``active`` False: 1 for good. Tensors on ``device``, no sync.
+    """
+
+    def __init__(self, active: bool, device: torch.device) -> None:
+        self.active = active
+        self.factor = torch.full((), 65536.0 if active else 1.0, device=device)
+        self.good = torch.zeros((), dtype=torch.int32, device=device)
+
+    def update(self, overflowed: torch.Tensor) -> None:
+        """After a step; ``overflowed`` is 1 where its gradient was not finite."""
+        if self.active:
+            torch._amp_update_scale_(self.factor, self.good, overflowed, 2.0, 0.5, 2000)
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """For a checkpoint."""
+        return {"factor": self.factor, "good": self.good}
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """From a checkpoint."""
+        self.factor.copy_(state["factor"])
+        self.good.copy_(state["good"])
+
+
 @torch.no_grad()
-def clipping(parameters: Iterable[torch.nn.Parameter], max_norm: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """``(divide_by, skip)`` for :meth:`Adam.step`: clip the global norm to ``max_norm``, skip if infinite."""
+def clipping(
+    parameters: Iterable[torch.nn.Parameter], max_norm: float, scale: torch.Tensor | float = 1.0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """``(divide_by, skip)`` for :meth:`Adam.step`: clip the global norm to ``max_norm``, skip if infinite.
+
+    ``scale`` is the factor on the loss, which ``divide_by`` takes out again.
+    """
     norms = torch._foreach_norm([p.grad for p in parameters if p.grad is not None])
     norm = torch.linalg.vector_norm(torch.stack(list(norms)))
-    return (norm / max_norm).clamp(min=1.0), (~torch.isfinite(norm)).float()
+    return (norm / max_norm).clamp(min=scale), (~torch.isfinite(norm)).float()

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from provenance import write_text
 
 LOG = "log.jsonl"
+LONG = 7 * 86400  # seconds above which a run is warned of
 LINE_SECONDS = 30  # where there is no terminal, a line at most this often
 
 
@@ -29,6 +30,17 @@ def duration(seconds: float) -> str:
 def _finite(entry: dict[str, Any]) -> dict[str, Any]:
     """``entry`` with None for what is not finite (losses of a skipped step), which JSON cannot say."""
     return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in entry.items()}
+
+
+def losses(entry: dict[str, Any]) -> str:
+    """The losses among ``entry`` for a person, nats."""
+    named = [f"{k.removesuffix('_loss')} {v:.4f}" for k, v in entry.items() if k.endswith("_loss")]
+    line = f"entropy of the fake rate {entry['fake_entropy']:.4f}" if "fake_entropy" in entry else ""
+    return ", ".join([f"loss {entry['loss']:.2f}", *named, *([line] if line else [])])
+
+
+def _is_score(name: str) -> bool:
+    return name.endswith("_accuracy") or name == "auc"
 
 
 class Report:
@@ -94,7 +106,10 @@ class Report:
         if self.task is not None:
             self.progress.update(self.task, completed=step)
         if step - self.first == 10 < self.steps - self.first and not self.quiet:
-            self.say(f"at the pace of the first 10 steps the rest takes {duration(self._left(step))}")
+            left = self._left(step)
+            self.say(f"at the pace of the first 10 steps the rest takes {duration(left)}")
+            if left > LONG:
+                self.say("warning: that is more than 7 days; lower --steps, or use more processes or a GPU")
 
     def _left(self, step: int) -> float:
         """Seconds that the steps after ``step`` take at the pace so far."""
@@ -111,20 +126,14 @@ class Report:
                 if name != "step":
                     self.writer.add_scalar(name, value, entry["step"])
         step, now = entry["step"], time.monotonic()
-        state = (
-            f"loss {entry['loss']:.2f}, generator {entry['generator_loss']:.3f}, discriminator "
-            f"{entry['discriminator_loss']:.4f} (entropy of the fake rate {entry['fake_entropy']:.4f}), "
-            f"{entry['tokens_per_second']:,.0f} tokens/s"
-        )
+        held = {k.removeprefix("heldout_"): v for k, v in entry.items() if k.startswith("heldout_")}
+        seen = {k: v for k, v in entry.items() if not k.startswith("heldout_")}
+        state = f"{losses(seen)}, {entry['tokens_per_second']:,.0f} tokens/s"
         if self.task is not None:
             self.progress.update(self.task, state=state)
-        if "heldout_auc" in entry:
-            self.say(
-                f"step {step:,} held-out: loss {entry['heldout_loss']:.2f}, discriminator "
-                f"{entry['heldout_discriminator_loss']:.4f} (entropy {entry['heldout_fake_entropy']:.4f}), "
-                f"AUC {entry['heldout_auc']:.1f} %, "
-                f"generator accuracy {entry['heldout_generator_accuracy']:.1f} %"
-            )
+        if held:
+            scores = ", ".join(f"{k.replace('_', ' ')} {v:.1f} %" for k, v in held.items() if _is_score(k))
+            self.say(f"step {step:,} held-out: {losses(held)}{', ' if scores else ''}{scores}")
         if not self.console.is_terminal and (now - self.shown > LINE_SECONDS or step == self.steps):
             self.shown = now
             self.say(f"step {step:,}/{self.steps:,}  {state}, {duration(self._left(step))} left")

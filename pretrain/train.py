@@ -1,24 +1,24 @@
 """Pretrain an ELECTRA: ``python -m pretrain.train SIZE --corpus DIR --out DIR``.
 
-One loop, read from top to bottom in :func:`train`. On several processes ``torchrun --nproc-per-node n -m
-pretrain.train ...``: gloo on CPUs, nccl on GPUs.
+One loop, read from top to bottom in :func:`train`. On several processes ``python -m pretrain.launch n SIZE
+...`` or any of torchrun, accelerate and srun: gloo on CPUs, nccl on GPUs.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
+from pretrain.checkpoint import STAGE as CHECKPOINT_STAGE
 from pretrain.checkpoint import last_checkpoint, load_checkpoint, prune_checkpoints, save_checkpoint
 from pretrain.command import STAGE, Arguments, claim, corpus_folder, parse
 from pretrain.config import VOCAB_SIZE, every, micro_batch
@@ -27,24 +27,15 @@ from pretrain.device import autocast, default_dtype, keep_freed_memory, pick_dev
 from pretrain.evaluate import entropy, evaluate
 from pretrain.export import export_model
 from pretrain.flops import step_flops
-from pretrain.model import Electra
-from pretrain.objectives import Objective
-from pretrain.optim import Adam, clipping, learning_rate, parameter_groups
+from pretrain.launch import stop_on_sigterm
+from pretrain.objectives import OBJECTIVES, Loss, Objective, add_losses, build_model, mean_losses
+from pretrain.optim import Adam, LossScale, clipping, learning_rate, parameter_groups
+from pretrain.plan import plan
 from pretrain.report import Report
-from provenance import UserError, config_id, hold, plain, run_cli, write_manifest
+from provenance import UserError, config_id, hold, plain, run_cli, verify_manifest, write_manifest
 
 _DROPOUT = 3  # first word of a random stream's key; 0 to 2 are those of pretrain.data
-
-
-@contextlib.contextmanager
-def stop_on_sigterm() -> Iterator[list[int]]:
-    """Yield a list that is no longer empty once SIGTERM came."""
-    seen: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
-    try:
-        yield seen
-    finally:
-        signal.signal(signal.SIGTERM, before)
+MAX_SKIPPED = 50  # updates in a row that may be left out; fp16 needs some 20 to find its scale
 
 
 def seed_dropout(seed: int, step: int, rank: int) -> None:
@@ -74,12 +65,12 @@ def train(arguments: Arguments) -> None:
         config = dataclasses.replace(config, dtype=default_dtype(device))  # type: ignore[arg-type]
     micro = micro_batch(config, runtime, processes)
 
-    corpus = corpus_folder(arguments.corpus)
-    rows, heldout, manifest = open_corpus(corpus, config.length)
+    corpus, system = corpus_folder(arguments.corpus), OBJECTIVES[config.objective]
+    rows, heldout, manifest = open_corpus(corpus, config.length, verify=rank == 0)
     if config.shape.vocab_size != VOCAB_SIZE:
         raise UserError(f"vocab_size {config.shape.vocab_size} is not that of the corpus ({VOCAB_SIZE})")
     identity = {"config": plain(config), "corpus": [manifest["config_id"], config_id(manifest["files"])]}
-    run = {"config_id": config_id(identity), "config": plain(config), "corpus": identity["corpus"]}
+    run = {"config_id": config_id(identity), **identity}
     steps, name = config.steps, runtime.name or f"zh-electra-{arguments.size}"
 
     with contextlib.ExitStack() as stack:
@@ -95,9 +86,9 @@ def train(arguments: Arguments) -> None:
             report.say(f"{out} already holds this run (config {run['config_id']}), finished: nothing to do")
             return
 
-        # --- model and optimiser, new or as the last whole checkpoint has them
+        # --- model and optimiser: new, as the last whole checkpoint has them, or as another run's
         torch.manual_seed(config.seed)
-        model = Electra(config.shape, config.cheap_dropout and device.type == "cpu").to(device).train()
+        model = build_model(config, config.cheap_dropout and device.type == "cpu").to(device).train()
         model.tie()
         optimizer = Adam(
             parameter_groups(model.named_parameters(), config.weight_decay),
@@ -105,32 +96,57 @@ def train(arguments: Arguments) -> None:
             betas=config.betas,
             eps=config.eps,
         )
+        scale = LossScale(config.dtype == "fp16", device)
         parameters = list(model.parameters())
         first, total_tokens, skipped = 0, 0, torch.zeros((), device=device)
-        if found := last_checkpoint(out, report.say):
-            first = load_checkpoint(found[0], model, optimizer, device)
+        found = last_checkpoint(out, report.say)
+        if found is None and arguments.decay_from is not None:
+            found = arguments.decay_from, verify_manifest(arguments.decay_from, CHECKPOINT_STAGE)
+            if found[1]["corpus"] != identity["corpus"]:
+                raise UserError(f"{found[0]} was trained on another corpus than {corpus}; give that one")
+        if found is not None:
+            first = load_checkpoint(found[0], model, optimizer, scale, device)
             total_tokens = found[1]["counts"]["tokens"]
             skipped += found[1]["counts"]["skipped"]
-            report.say(f"resumed from {found[0].name}")
+            report.say(f"going on from {found[0].name}")
+        if runtime.compile:
+            for network in model.networks():
+                network.electra.encoder.compile()
+        trained = Objective(model, config)
         with warnings.catch_warnings(action="ignore"):  # accelerate passes an option that torch renamed
-            objective = accelerator.prepare_model(Objective(model, config.objective))
+            objective = accelerator.prepare_model(trained)
         flops = step_flops(config)
 
         # --- the plan, before the first step
         save_every, eval_every = every(runtime.save_every, steps, 20), every(runtime.eval_every, steps, 20)
-        epochs = steps * config.batch_size / len(rows)
         report.say(
-            f"{arguments.size} (config {run['config_id']}): {len(rows):,} rows of up to {config.length} "
-            f"tokens, {steps:,} steps of {config.batch_size} rows ({epochs:.2f} epochs);\n"
-            f"{processes} process(es) on {device.type}, {config.dtype}, {torch.get_num_threads()} thread(s) "
-            f"each, {config.batch_size // processes // micro} micro-batch(es) of {micro} rows; "
-            f"checkpoint every {save_every:,} steps, held-out metrics every {eval_every:,}"
+            plan(
+                f"{arguments.size}, {config.objective} (config {run['config_id']})",
+                config,
+                runtime,
+                rows=len(rows),
+                micro=micro,
+                processes=processes,
+                device=device,
+                parameters=sum(p.numel() for p in parameters),
+            )
         )
-        held = heldout_batches(heldout, config, runtime.eval_rows, micro) if rank == 0 else []
+        held = heldout_batches(heldout, config, runtime.eval_rows, micro, system.hiding) if rank == 0 else []
         report.start(first, runtime.tensorboard)
 
+        rate_at = partial(
+            learning_rate,
+            peak=config.learning_rate,
+            total=steps,
+            warmup=config.warmup,
+            schedule=config.schedule,
+            decay=config.decay,
+        )
+
         def batches(step: int) -> Any:
-            return train_batches(rows, config, step, rank=rank, processes=processes, micro=micro)
+            return train_batches(
+                rows, config, step, rank=rank, processes=processes, micro=micro, hiding=system.hiding
+            )
 
         def save(step: int) -> None:
             if rank == 0:
@@ -139,7 +155,7 @@ def train(arguments: Arguments) -> None:
                     step,
                     model,
                     optimizer,
-                    config=config,
+                    scale,
                     identity=identity,
                     corpus=corpus,
                     name=name,
@@ -151,8 +167,10 @@ def train(arguments: Arguments) -> None:
         stop = stack.enter_context(stop_on_sigterm())
         pool = stack.enter_context(ThreadPoolExecutor(1))
         upcoming = pool.submit(batches, first)
-        # since the last log line: generator and discriminator sums and fakes; masked and all tokens
-        window, counted = torch.zeros(3, device=device), torch.zeros(2, dtype=torch.float64)
+        # Since the last log line: summed losses; replaced tokens; masked and all tokens.
+        window: dict[str, Loss] = {}
+        fakes, counted = torch.zeros((), device=device), torch.zeros(2, dtype=torch.float64)
+        skipped_in_row = torch.zeros((), device=device)
         clock, step = time.perf_counter(), first
         while step < steps:
             micro_batches = upcoming.result()
@@ -176,57 +194,64 @@ def train(arguments: Arguments) -> None:
                 return
 
             seed_dropout(config.seed, step, rank)
-            rate = learning_rate(step, peak=config.learning_rate, total=steps, warmup=config.warmup)
+            rate = rate_at(step)
             for group in optimizer.param_groups:
                 group["lr"] = rate
             for number, batch in enumerate(micro_batches, 1):
                 last = number == len(micro_batches)
                 with contextlib.nullcontext() if last else accelerator.no_sync(objective):
                     with autocast(device, config.dtype):
-                        result = objective(batch.to(device))
-                    generator = result.generator_sum / max(1.0, masked)
-                    discriminator = result.discriminator_sum / tokens
+                        result = objective(batch.to(device), step)
                     # Data parallelism averages gradients over processes; the sums must be added.
-                    loss = processes * (generator + config.discriminator_weight * discriminator)
-                    loss.backward()
-                fakes = result.replaced.sum()
-                window += torch.stack([result.generator_sum, result.discriminator_sum, fakes]).detach()
-            divide_by, skip = clipping(parameters, config.clip)
+                    (processes * scale.factor * result.loss(masked, tokens)).backward()
+                add_losses(window, result.losses)
+                if result.replaced is not None:
+                    fakes += result.replaced.sum()
+            divide_by, skip = clipping(parameters, config.clip, scale.factor)
             optimizer.step(divide_by=divide_by, skip=skip)
             optimizer.zero_grad(set_to_none=True)
+            scale.update(skip)
             skipped += skip  # the same on every process: gradients are
+            skipped_in_row = (skipped_in_row + skip) * skip
             counted += counts[:2]
             total_tokens += round(tokens)
             step += 1
             report.advance(step)
 
             if step % runtime.log_every == 0 or step == steps or step % eval_every == 0:
-                sums = accelerator.reduce(window) if processes > 1 else window
-                generator_sum, discriminator_sum, fake_sum = sums.tolist()
-                seconds = time.perf_counter() - clock
+                sums = torch.stack([*(term.total for term in window.values()), fakes])
+                *totals, fake_sum = (accelerator.reduce(sums) if processes > 1 else sums).tolist()
+                terms = {
+                    name: term._replace(total=t)
+                    for (name, term), t in zip(window.items(), totals, strict=True)
+                }
                 masked_sum, token_sum = counted.tolist()
-                generator_loss = generator_sum / max(1.0, masked_sum)
-                discriminator_loss = discriminator_sum / token_sum
                 entry = {
                     "step": step,
                     "tokens": total_tokens,
                     "flops": flops * step,
                     "lr": rate,
-                    "loss": generator_loss + config.discriminator_weight * discriminator_loss,
-                    "generator_loss": generator_loss,
-                    "discriminator_loss": discriminator_loss,
-                    "fake_rate": fake_sum / token_sum,
-                    "fake_entropy": entropy(fake_sum / token_sum),
-                    "tokens_per_second": token_sum / seconds,
+                    **mean_losses(terms, masked_sum, token_sum),
+                    "tokens_per_second": token_sum / (time.perf_counter() - clock),
                     "skipped": round(skipped.item()),
                 }
+                if result.replaced is not None:
+                    rate_of_fakes = fake_sum / token_sum
+                    entry |= {"fake_rate": rate_of_fakes, "fake_entropy": entropy(rate_of_fakes)}
                 if held and (step % eval_every == 0 or step == steps):
-                    entry |= evaluate(model, held, config, device)
+                    entry |= evaluate(trained, held, config, device, step)
                 report.log(entry)
-                window.zero_()
+                window.clear()
+                fakes.zero_()
                 counted.zero_()
                 clock = time.perf_counter()
-            if step % save_every == 0 and step < steps:
+                if skipped_in_row >= MAX_SKIPPED:
+                    raise UserError(
+                        f"the last {skipped_in_row:.0f} updates before step {step} were not finite; "
+                        "start again with a lower --learning-rate, or with --dtype fp32"
+                    )
+            milestone = runtime.milestone_every and step % runtime.milestone_every == 0
+            if (step % save_every == 0 or milestone) and step < steps:
                 began = time.perf_counter()
                 save(step)
                 clock += time.perf_counter() - began
@@ -242,6 +267,7 @@ def train(arguments: Arguments) -> None:
                 vocab=corpus / "vocab.txt",
                 parent=out / "checkpoints" / f"step-{steps}",
                 step=steps,
+                corpus=identity["corpus"],
             )
             write_manifest(
                 out,
@@ -253,10 +279,8 @@ def train(arguments: Arguments) -> None:
                 name=name,
                 runtime={**plain(runtime), "processes": processes, "threads": torch.get_num_threads()},
             )
-            report.say(
-                f"{steps:,} steps done: {out / 'discriminator'} and {out / 'generator'} "
-                "are transformers folders"
-            )
+            folders = " and ".join(str(out / part) for part in model.parts)
+            report.say(f"{steps:,} steps done; for transformers: {folders}")
         accelerator.wait_for_everyone()
 
 

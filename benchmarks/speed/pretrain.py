@@ -13,8 +13,8 @@ from pretrain.config import PRESETS, SIZES
 from pretrain.data import Batch
 from pretrain.device import autocast
 from pretrain.masking import choose_tokens, hide
-from pretrain.model import Electra, discriminator_config, generator_config
-from pretrain.objectives import Objective
+from pretrain.model import discriminator_config, generator_config
+from pretrain.objectives import Objective, build_model
 from pretrain.optim import Adam, clipping, parameter_groups
 
 
@@ -39,9 +39,9 @@ def our_step(size: str, batch: Batch, device: torch.device, dtype: str) -> Step:
     """One training step as ``pretrain.train`` does it."""
     config = PRESETS[size]
     torch.manual_seed(0)
-    model = Electra(config.shape, config.cheap_dropout and device.type == "cpu").to(device).train()
+    model = build_model(config, config.cheap_dropout and device.type == "cpu").to(device).train()
     model.tie()
-    objective = Objective(model, config.objective)
+    objective = Objective(model, config)
     parameters = list(model.parameters())
     optimizer = Adam(parameter_groups(model.named_parameters(), config.weight_decay), lr=1e-4)
     batch = batch.to(device)
@@ -49,8 +49,7 @@ def our_step(size: str, batch: Batch, device: torch.device, dtype: str) -> Step:
     def step() -> float:
         with autocast(device, dtype):
             result = objective(batch)
-        loss = result.generator_sum / len(batch.positions)
-        loss = loss + config.discriminator_weight * result.discriminator_sum / batch.tokens
+        loss = result.loss(len(batch.positions), batch.tokens)
         loss.backward()
         divide_by, skip = clipping(parameters, config.clip)
         optimizer.step(divide_by=divide_by, skip=skip)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from corpus.vocab import CLS, MASK, PAD, SEP, UNK
-from pretrain.masking import candidates, choose_tokens, choose_words, hide, masked_count
+from pretrain.masking import BERT_HIDING, candidates, choose_tokens, choose_words, hide, masked_count
 
 
 def rows(count: int, tokens: int, length: int = 128) -> np.ndarray:
@@ -21,6 +21,19 @@ def test_hidden_share_is_85_percent_and_nothing_is_random():
     masked = hidden == MASK
     assert masked.mean() == pytest.approx(0.85, abs=0.005)
     assert (hidden[~masked] == original[~masked]).all()
+
+
+def test_hiding_as_bert_has_it():
+    """Devlin et al. 2019: of the chosen 80 % [MASK], 10 % any id of the vocabulary, 10 % as they are."""
+    original = np.full((1, 200_000), 700)
+    scores = np.random.default_rng(0).random(original.shape, dtype=np.float32)
+    hidden = hide(original, np.ones_like(original, bool), scores, BERT_HIDING)
+    assert (hidden == MASK).mean() == pytest.approx(0.8, abs=0.005)
+    assert (hidden == 700).mean() == pytest.approx(0.1, abs=0.005)
+    drawn = hidden[(hidden != MASK) & (hidden != 700)]
+    assert drawn.min() < 100 < 21_000 < drawn.max() < 21_128
+    assert drawn.mean() == pytest.approx(21_127 / 2, rel=0.02)
+    assert len(np.unique(drawn)) > 0.55 * 21_128  # 20,000 uniform draws meet 1 - exp(-20/21.1) = 61 %
 
 
 @pytest.mark.parametrize(
@@ -66,7 +79,7 @@ def test_whole_words():
     random = np.random.default_rng(3)
     ids = rows(50, 128)
     starts = random.random(ids.shape) < 0.6
-    chosen = choose_words(ids, starts, random.random(ids.shape), 128, 0.15)
+    chosen = choose_words(ids, random.random(ids.shape), 128, 0.15, starts)
     assert (chosen.sum(axis=1) <= 19).all()
     assert chosen.sum(axis=1).mean() > 18.5
     inside = ~starts[:, 2:127]  # a token that continues the word before it shares its fate
@@ -77,7 +90,7 @@ def test_one_long_word_is_still_masked():
     """A row that is one word longer than the count is masked whole rather than not at all."""
     ids = rows(1, 20)
     chosen = choose_words(
-        ids, np.zeros(ids.shape, bool), np.random.default_rng(0).random(ids.shape), 128, 0.15
+        ids, np.random.default_rng(0).random(ids.shape), 128, 0.15, np.zeros(ids.shape, bool)
     )
     assert chosen.sum() == 18
 
@@ -87,4 +100,4 @@ def test_row_without_candidates():
     ids = np.array([[CLS, SEP, PAD]])
     scores = np.zeros(ids.shape)
     assert not choose_tokens(ids, scores, 128, 0.15).any()
-    assert not choose_words(ids, ids > 0, scores, 128, 0.15).any()
+    assert not choose_words(ids, scores, 128, 0.15, ids > 0).any()

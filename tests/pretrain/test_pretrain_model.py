@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,9 +13,9 @@ from transformers import ElectraModel
 
 from pretrain.config import PRESETS, SIZES, Size
 from pretrain.data import Batch
-from pretrain.flops import paper_row, torch_row
+from pretrain.flops import paper_row, step_flops
 from pretrain.model import Electra, discriminator_config, generator_config
-from pretrain.objectives import corrupt, rtd
+from pretrain.objectives import OBJECTIVES, Objective, Outputs, build_model, corrupt
 from pretrain.optim import Adam, parameter_groups
 from pretrain.projection import draw, vocabulary_loss
 
@@ -72,6 +74,11 @@ def test_heads_as_google_has_them():
     assert model.discriminator.discriminator_predictions.dense_prediction.out_features == 1
 
 
+def forward(model: Electra, batch: Batch, **settings) -> Outputs:
+    """One forward pass under the settings of tiny, changed as given."""
+    return Objective(model, dataclasses.replace(PRESETS["tiny"], **settings))(batch)
+
+
 def assert_tied(model: Electra) -> None:
     table = model.discriminator.electra.embeddings.word_embeddings.weight
     assert model.generator.electra.embeddings.word_embeddings.weight.data_ptr() == table.data_ptr()
@@ -89,10 +96,73 @@ def test_tying_survives():
     groups = parameter_groups(model.named_parameters(), 0.01)
     every = [p for group in groups for p in group["params"]]
     assert len({id(p) for p in every}) == len(every) == len(list(model.parameters()))
-    out = rtd(model, batch_of(2, 8, 1000, [1, 9]))
-    (out.generator_sum + out.discriminator_sum).backward()
+    out = forward(model, batch_of(2, 8, 1000, [1, 9]))
+    (out.losses["generator"].total + out.losses["discriminator"].total).backward()
     Adam(groups, lr=0.1).step()
     assert_tied(model)
+
+
+def test_sharing_nothing():
+    """Two tables, each tied to nothing but, in the generator, the output over the vocabulary."""
+    model = Electra(SMALL, sharing="none")
+    model.load_state_dict(model.state_dict())
+    model.tie()
+    ours, theirs = (
+        network.electra.embeddings.word_embeddings.weight
+        for network in (model.discriminator, model.generator)
+    )
+    assert ours.data_ptr() != theirs.data_ptr() == model.generator.generator_lm_head.weight.data_ptr()
+    out = forward(model, batch_of(2, 8, 1000, [1, 9]))
+    out.losses["discriminator"].total.backward()
+    assert ours.grad.any()
+    assert all(p.grad is None for p in model.generator.parameters())
+
+
+def test_masked_language_model():
+    """One network as large as the discriminator; its loss is transformers' own over the chosen positions."""
+    torch.manual_seed(0)
+    config = dataclasses.replace(PRESETS["tiny"], shape=SMALL, objective="mlm")
+    model = build_model(config).eval()
+    assert list(model.parts) == ["encoder"]
+    assert model.encoder.config.hidden_size == SMALL.hidden
+    batch = batch_of(2, 12, 1000, [1, 2, 14], lengths=[12, 7])
+    out = Objective(model, config)(batch)
+    labels = torch.full((24,), -100).index_copy(
+        0, batch.positions, batch.input_ids.flatten()[batch.positions]
+    )
+    theirs = model.encoder(
+        batch.masked_ids, attention_mask=batch.attention_mask, labels=labels.view(2, 12)
+    ).loss
+    assert out.loss(3, 19).item() == pytest.approx(theirs.item(), abs=1e-5)
+    assert list(out.losses) == ["encoder"]
+
+
+def test_mlm_starts_at_the_logarithm_of_the_vocabulary():
+    """ln 21128 = 9.958 with random weights."""
+    torch.manual_seed(0)
+    model = build_model(dataclasses.replace(PRESETS["tiny"], objective="mlm"))
+    batch = batch_of(8, 128, 21128, [r * 128 + c for r in range(8) for c in range(1, 115, 6)])
+    out = forward(model, batch, objective="mlm")
+    assert out.loss(len(batch.positions), batch.tokens).item() == pytest.approx(9.958, abs=0.1)
+
+
+def test_the_last_bias_starts_at_the_expected_fake_rate():
+    """A discriminator that says 0.13 of every token pays the entropy of that rate, not ln 2."""
+    torch.manual_seed(0)
+    model = Electra(SIZES["tiny"], fake_rate=0.13).eval()
+    bias = model.discriminator.discriminator_predictions.dense_prediction.bias
+    assert bias.sigmoid().item() == pytest.approx(0.13)
+    assert Electra(SMALL).discriminator.discriminator_predictions.dense_prediction.bias.item() == 0
+
+
+def test_no_other_code_names_an_objective():
+    """A new objective is one function and one entry: its name stands in objectives.py alone."""
+    folder = Path(__file__).parents[2] / "pretrain"
+    for path in folder.glob("*.py"):
+        code = re.sub(r'""".*?"""', "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for name in OBJECTIVES:
+            if path.name not in ("objectives.py", "config.py"):
+                assert not re.search(rf"[\"']{name}[\"']", code), (path.name, name)
 
 
 def test_initial_loss(vocab_path):
@@ -100,8 +170,11 @@ def test_initial_loss(vocab_path):
     torch.manual_seed(0)
     model = Electra(SIZES["tiny"], cheap_dropout=True).train()
     batch = batch_of(8, 128, 21128, [r * 128 + c for r in range(8) for c in range(1, 115, 6)])
-    out = rtd(model, batch)
-    total = out.generator_sum / len(batch.positions) + 50 * out.discriminator_sum / batch.tokens
+    out = forward(model, batch)
+    total = (
+        out.losses["generator"].total / len(batch.positions)
+        + 50 * out.losses["discriminator"].total / batch.tokens
+    )
     assert math.log(21128) + 50 * math.log(2) == pytest.approx(44.62, abs=0.01)
     assert total.item() == pytest.approx(44.62, abs=0.3)
 
@@ -117,7 +190,7 @@ def test_replaced_tokens_are_the_drawn_ones():
     """Case 39: every replaced id is the one drawn for its own position."""
     torch.manual_seed(0)
     batch = batch_of(4, 16, 1000, list(range(1, 60, 5)))
-    out = rtd(Electra(SMALL), batch)
+    out = forward(Electra(SMALL), batch)
     corrupted, replaced = corrupt(batch.input_ids, batch.positions, out.sampled)
     assert torch.equal(corrupted.flatten()[batch.positions], out.sampled)
     assert torch.equal(replaced, out.replaced)
@@ -130,10 +203,10 @@ def test_discriminator_loss_is_transformers_own():
     torch.manual_seed(0)
     model = Electra(SMALL).eval()
     batch = batch_of(2, 12, 1000, [1, 2, 14], lengths=[12, 7])
-    out = rtd(model, batch)
+    out = forward(model, batch)
     corrupted, replaced = corrupt(batch.input_ids, batch.positions, out.sampled)
     theirs = model.discriminator(corrupted, attention_mask=batch.attention_mask, labels=replaced.long()).loss
-    assert out.discriminator_sum.item() / 19 == pytest.approx(theirs.item(), abs=1e-6)
+    assert out.losses["discriminator"].total.item() / 19 == pytest.approx(theirs.item(), abs=1e-6)
 
 
 def test_draws_follow_the_probabilities():
@@ -163,7 +236,7 @@ def test_draw_over_blocks_is_the_plain_inverse():
 def test_no_gradient_from_discriminator_to_generator():
     """Case 42: the discriminator's loss leaves weights that only the generator has without gradient."""
     model = Electra(SMALL)
-    rtd(model, batch_of(2, 8, 1000, [1, 9])).discriminator_sum.backward()
+    forward(model, batch_of(2, 8, 1000, [1, 9])).losses["discriminator"].total.backward()
     embeddings = {id(p) for p in model.discriminator.electra.embeddings.parameters()}
     for parameter in model.generator.parameters():
         if id(parameter) not in embeddings:
@@ -198,16 +271,16 @@ def test_never_a_full_table_of_logits(monkeypatch):
         return linear(x, weight, bias)
 
     monkeypatch.setattr(functional, "linear", counting)
-    rtd(Electra(SMALL), batch_of(4, 16, 1000, list(range(1, 60, 5))))
+    forward(Electra(SMALL), batch_of(4, 16, 1000, list(range(1, 60, 5))))
     assert sum(seen) == 12
 
 
 def test_nothing_chosen_is_no_nan():
     """Case 54: a forced batch without candidates has loss 0 for the generator and finite gradients."""
     model = Electra(SMALL)
-    out = rtd(model, batch_of(1, 2, 1000, []))
-    (out.generator_sum + out.discriminator_sum).backward()
-    assert out.generator_sum.item() == 0
+    out = forward(model, batch_of(1, 2, 1000, []))
+    (out.losses["generator"].total + out.losses["discriminator"].total).backward()
+    assert out.losses["generator"].total.item() == 0
     assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
 
 
@@ -229,23 +302,24 @@ def test_two_processes_with_3_and_17_masked_tokens(monkeypatch):
     def gradients(*batches: Batch) -> list[torch.Tensor]:
         model.zero_grad()
         for batch in batches:
-            out = rtd(model, batch)
-            (out.generator_sum / 20 + 50 * out.discriminator_sum / 64).backward()
+            out = forward(model, batch)
+            (out.losses["generator"].total / 20 + 50 * out.losses["discriminator"].total / 64).backward()
         return [p.grad.clone() for p in model.parameters()]
 
     for one, two in zip(gradients(whole), gradients(a, b), strict=True):
         assert torch.allclose(one, two, atol=1e-6)
 
 
-def test_flops_as_torch_counts_them():
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_flops_as_torch_counts_them(objective):
     """Within 2 % of torch.utils.flop_counter over a real step of mini's shape."""
     size = dataclasses.replace(SIZES["mini"], dropout=0.0)
-    model = Electra(size, cheap_dropout=True)
+    config = dataclasses.replace(PRESETS["mini"], shape=size, objective=objective, batch_size=2)
+    model = build_model(config, cheap_dropout=True)
     batch = batch_of(2, 128, 21128, [r * 128 + c for r in range(2) for c in range(1, 115, 6)])
     with FlopCounterMode(display=False) as counter:
-        out = rtd(model, batch)
-        (out.generator_sum + out.discriminator_sum).backward()
-    assert counter.get_total_flops() == pytest.approx(2 * torch_row(size, 128, 19), rel=0.02)
+        Objective(model, config)(batch).loss(38, 256).backward()
+    assert counter.get_total_flops() == pytest.approx(step_flops(config), rel=0.02)
 
 
 def test_flops_as_the_paper_counts_them():

@@ -6,7 +6,15 @@ from transformers import BertConfig, BertModel, ElectraConfig, ElectraForPreTrai
 
 from pretrain.device import autocast, default_dtype
 from pretrain.dropout import ByteDropout, byte_dropout, keep_mask, use_cheap_dropout
-from pretrain.optim import Adam, clipping, learning_rate, parameter_groups
+from pretrain.optim import (
+    Adam,
+    LossScale,
+    branch_steps,
+    clipping,
+    learning_rate,
+    parameter_groups,
+    stable_steps,
+)
 from provenance import UserError
 
 
@@ -68,6 +76,27 @@ def test_clipping_and_skipping():
         assert optimizer.state[weight]["exp_avg"].item() == moment
 
 
+def test_loss_scale():
+    """fp16: a scaled loss steps as a plain one; an overflow halves it, 2,000 good steps double it."""
+    weight, optimizer = one_weight(weight_decay=0.0)
+    scale = LossScale(True, torch.device("cpu"))
+    weight.grad.fill_(0.5 * 65536)
+    divide_by, skip = clipping([weight], 1.0, scale.factor)
+    assert (divide_by.item(), skip.item()) == (65536.0, 0.0)  # a norm of 0.5 is not clipped
+    weight.grad.fill_(4 * 65536)
+    divide_by, skip = clipping([weight], 1.0, scale.factor)
+    optimizer.step(divide_by=divide_by, skip=skip)
+    assert weight.item() == pytest.approx(0.68378, abs=1e-5)
+    scale.update(torch.ones(()))
+    assert scale.factor.item() == 32768
+    for _ in range(2000):
+        scale.update(torch.zeros(()))
+    assert scale.factor.item() == 65536
+    fixed = LossScale(False, torch.device("cpu"))
+    fixed.update(torch.ones(()))
+    assert fixed.factor.item() == 1
+
+
 def test_groups():
     """Case 46: LayerNorm and biases are not decayed, embeddings are; case 45: a tied weight enters once."""
     model = ElectraForPreTraining(ElectraConfig(num_hidden_layers=1, vocab_size=100))
@@ -85,6 +114,32 @@ def test_groups():
 def test_schedule(step, expected):
     """Case 47: the warm-up multiplies the decay from step 0 on."""
     assert learning_rate(step, peak=5e-4, total=1_000_000, warmup=10_000) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [(0, 0.0), (50, 0.5), (100, 1.0), (899, 1.0), (900, 1.0), (925, 0.5), (964, 0.2), (1000, 0.0)],
+)
+def test_stable_then_decay(step, expected):
+    """Peak 1, 1,000 steps, warm-up 100, a tenth of decay: 1 - √(k/100) after k steps of it."""
+    rate = learning_rate(step, peak=1.0, total=1000, warmup=100, schedule="wsd", decay=0.1)
+    assert rate == pytest.approx(expected)
+
+
+def test_a_branch_is_the_shortest_run_with_that_beginning():
+    """900 stable steps of a tenth's decay make 1,000; up to there the rate of no length differs."""
+    assert branch_steps(900, 0.1) == 1000
+    for stable, decay in ((1, 0.1), (7, 0.3), (1234, 0.2)):
+        total = branch_steps(stable, decay)
+        assert stable_steps(total, decay) >= stable > stable_steps(total - 1, decay)
+        rates = [
+            [
+                learning_rate(s, peak=1.0, total=t, warmup=3, schedule="wsd", decay=decay)
+                for s in range(stable)
+            ]
+            for t in (total, 10 * total)
+        ]
+        assert rates[0] == rates[1]
 
 
 def test_no_warmup():
@@ -143,5 +198,5 @@ def test_dtype():
         assert torch.ones(2, 2).mm(torch.ones(2, 2)).dtype == torch.bfloat16
     with autocast(cpu, "fp32"):
         assert torch.ones(2, 2).mm(torch.ones(2, 2)).dtype == torch.float32
-    with pytest.raises(UserError, match="fp16"):
-        autocast(cpu, "fp16")
+    with pytest.raises(UserError, match="fp8"):
+        autocast(cpu, "fp8")

@@ -19,11 +19,12 @@ from pretrain.config import PRESETS, Runtime, config_from, micro_batch
 from pretrain.data import Batch, open_corpus, row_indices, train_batches
 from pretrain.evaluate import entropy, evaluate
 from pretrain.export import export_random
-from pretrain.inspect import as_html, inspect
-from pretrain.objectives import OBJECTIVES, Outputs
+from pretrain.inspect import as_html, as_table, inspect
+from pretrain.objectives import Loss, Objective, Outputs, build_model
+from pretrain.plan import plan
 from pretrain.report import Report, duration
 from pretrain.train import train
-from provenance import UserError, plain, read_manifest, verify_manifest
+from provenance import UserError, plain, read_manifest, verify_manifest, write_manifest
 
 SMALL = {
     **{"layers": 1, "hidden": 32, "heads": 2, "embedding": 32, "steps": 20, "batch-size": 8, "warmup": 2},
@@ -109,8 +110,95 @@ def test_torn_checkpoint_is_passed_over(corpus, finished, tmp_path, capsys):
     run(corpus, out, "--resume")
     said = capsys.readouterr().out
     assert "passed over step-20" in said
-    assert "resumed from step-10" in said
+    assert "going on from step-10" in said
     assert equal(weights(out, 20), weights(finished, 20))
+
+
+@pytest.fixture(scope="module")
+def stable(corpus, tmp_path_factory) -> Path:
+    """18 of 20 steps at the peak rate."""
+    out = tmp_path_factory.mktemp("stable")
+    run(corpus, out, "--schedule", "wsd", "--milestone-every", "9")
+    return out
+
+
+def test_a_branch_is_a_whole_run_of_its_length(corpus, stable, tmp_path):
+    """Steps 0 to 9 of the long run and 1 of decay are a run of 10 steps: weights and identity."""
+    assert {p.name for p in (stable / "checkpoints").iterdir()} == {"step-9", "step-18", "step-20"}
+    branch, whole = tmp_path / "branch", tmp_path / "whole"
+    step_9 = stable / "checkpoints" / "step-9"
+    words = ["tiny", "--corpus", str(corpus), "--out", str(branch), "--no-tensorboard"]
+    train(parse([*words, "--decay-from", str(step_9)]))
+    run(corpus, whole, "--schedule", "wsd", "--steps", "10")
+    assert equal(weights(branch, 10), weights(whole, 10))
+    assert read_manifest(branch)["config_id"] == read_manifest(whole)["config_id"]
+    with pytest.raises(UserError, match=r"leave out seed: 0 -> 1"):
+        parse([*words, "--decay-from", str(step_9), "--seed", "1"])
+    with pytest.raises(UserError, match=r"decays before step-9; give --steps of at least 10"):
+        parse([*words, "--decay-from", str(step_9), "--steps", "9"])
+    with pytest.raises(UserError, match="no checkpoint"):
+        parse([*words, "--decay-from", str(stable)])
+
+
+def test_a_branch_needs_the_schedule_and_the_corpus(corpus, finished, stable, tmp_path):
+    words = ["tiny", "--out", str(tmp_path / "out"), "--decay-from"]
+    with pytest.raises(UserError, match="schedule linear"):
+        parse([*words, str(finished / "checkpoints" / "step-10"), "--corpus", str(corpus)])
+    other = tmp_path / "other"
+    shutil.copytree(corpus, other)
+    (other / "more.txt").write_text("x")
+    write_manifest(other, stage="corpus.build", config={"synthetic": True})
+    with pytest.raises(UserError, match="another corpus"):
+        train(parse([*words, str(stable / "checkpoints" / "step-9"), "--corpus", str(other)]))
+
+
+def test_masked_language_model(corpus, tmp_path):
+    """The same loop and corpus with one network: it exports what AutoModel loads."""
+    run(corpus, tmp_path, "--objective", "mlm")
+    entries = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().split("\n") if line]
+    assert entries[-1]["loss"] == entries[-1]["encoder_loss"] < entries[0]["loss"]
+    assert "heldout_encoder_accuracy" in entries[-1]
+    assert not any("discriminator" in name or "fake" in name for name in entries[-1])
+    encoder, info = AutoModel.from_pretrained(tmp_path / "encoder", output_loading_info=True)
+    assert not info["missing_keys"]
+    assert read_manifest(tmp_path / "encoder")["parameters"] == encoder.num_parameters()
+    assert "masked language model" in (tmp_path / "encoder" / "README.md").read_text()
+    tokens = inspect(tmp_path, "今天好")
+    assert all(t.replaced is None and t.guess is not None for t in tokens)
+    assert inspect(tmp_path / "encoder", "今天好") == tokens
+    run(corpus, tmp_path, "--overwrite", "--objective", "mlm", "--masking", "word", "--steps", "2")
+    assert verify_manifest(tmp_path)["config"]["masking"] == "word"
+
+
+def test_fp16_trains_and_resumes(corpus, tmp_path):
+    """The scale on the loss falls until gradients are finite; those steps are counted, and it is kept."""
+    run(corpus, tmp_path, "--dtype", "fp16")
+    state = weights(tmp_path, 20)
+    skipped = verify_manifest(tmp_path)["counts"]["skipped"]
+    assert state["scale"]["factor"].item() == 65536 / 2**skipped
+    assert all(torch.isfinite(value).all() for value in state["model"].values())
+
+
+def test_many_skipped_steps_stop_the_run(corpus, tmp_path, monkeypatch):
+    import pretrain.train as module
+
+    monkeypatch.setattr(module, "MAX_SKIPPED", 5)
+    monkeypatch.setattr(module, "clipping", lambda parameters, norm, scale: (torch.ones(()), torch.ones(())))
+    with pytest.raises(UserError, match="last 5 updates before step 5 were not finite"):
+        run(corpus, tmp_path)
+
+
+def test_the_plan_warns(corpus, tmp_path, capsys):
+    """Epochs over 40, and a warm-up of more than a tenth of the run."""
+    config = dataclasses.replace(PRESETS["tiny"], steps=100, warmup=11, batch_size=100)
+    given = {"rows": 200, "micro": 10, "processes": 2, "device": torch.device("cpu"), "parameters": 2**20}
+    said = plan("tiny", config, Runtime(), **given)
+    assert "50.00 epochs" in said
+    assert "5 micro-batch(es) of 10 rows; 16 MiB" in said
+    assert "warning: 50 epochs" in said
+    assert "warning: the warm-up of 11 steps" in said
+    calm = dataclasses.replace(config, warmup=8, steps=80)
+    assert "warning" not in plan("tiny", calm, Runtime(), **given)
 
 
 def test_finished_runs(corpus, finished, capsys):
@@ -182,7 +270,7 @@ def test_export_loads_as_transformers(finished, caplog, vocab_path):
     from pretrain.model import Electra
 
     model = Electra(config_from(read_manifest(finished)["config"]).shape).eval()
-    load_checkpoint(finished / "checkpoints" / "step-20", model, None, torch.device("cpu"))
+    load_checkpoint(finished / "checkpoints" / "step-20", model)
     for part, kind, ours in (
         ("discriminator", ElectraForPreTraining, model.discriminator),
         ("generator", ElectraForMaskedLM, model.generator),
@@ -227,6 +315,8 @@ def test_inspect(finished):
     tokens = inspect(finished, "今天<好>")
     assert [t.text for t in tokens] == ["今", "天", "<", "好", ">"]
     assert all(0 <= t.replaced <= 1 and t.guess is not None for t in tokens)
+    doubt = as_table(tokens).columns[1]._cells[0]
+    assert "rgb(" in str(doubt.style)
     page = as_html("今天<好>", tokens)
     assert "&lt;" in page
     assert page.count("<span") == 5
@@ -291,16 +381,20 @@ def test_heldout_metrics(monkeypatch):
         tokens=4,
     )
     outputs = Outputs(
-        generator_sum=torch.tensor(6.0),
-        discriminator_sum=torch.tensor(2.0),
+        losses={
+            "generator": Loss(torch.tensor(6.0), "chosen"),
+            "discriminator": Loss(torch.tensor(2.0), "tokens", 50.0),
+        },
+        guessed={"generator": torch.tensor([5, 9, 7])},
         sampled=torch.tensor([9, 9, 7]),
-        guessed=torch.tensor([5, 9, 7]),
         logits=torch.tensor([[2.0, -2.0, 1.0, -1.0, 9.0]]),
         replaced=torch.tensor([[True, True, False, False, False]]),
     )
-    monkeypatch.setitem(OBJECTIVES, "rtd", lambda model, given: outputs)
     config = dataclasses.replace(PRESETS["tiny"], dtype="fp32")
-    found = evaluate(torch.nn.Identity(), [batch], config, torch.device("cpu"))
+    objective = Objective(build_model(config), config)
+    monkeypatch.setattr(objective, "forward", lambda given, step: outputs)
+    found = evaluate(objective, [batch], config, torch.device("cpu"), 0)
+    assert 0 < found.pop("heldout_token_cosine") < 1
     assert {name.removeprefix("heldout_"): value for name, value in found.items()} == pytest.approx(
         {
             "loss": 2.0 + 50 * 0.5,
@@ -325,11 +419,11 @@ def test_non_finite_steps_are_skipped_and_counted(corpus, tmp_path, monkeypatch)
     calls = []
     clipping = module.clipping
 
-    def broken(parameters, norm):
+    def broken(parameters, norm, scale):
         calls.append(1)
         if len(calls) == 3:
             parameters[0].grad.fill_(float("nan"))
-        return clipping(parameters, norm)
+        return clipping(parameters, norm, scale)
 
     monkeypatch.setattr(module, "clipping", broken)
     run(corpus, tmp_path)
