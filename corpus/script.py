@@ -11,7 +11,7 @@ import hashlib
 import importlib.metadata
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,17 +56,27 @@ def _in_charset(character: str, charset: str) -> bool:
 
 
 @functools.cache
-def _marks() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Characters only simplified text uses, and characters only traditional text uses.
+def _marks() -> np.ndarray:
+    """uint8 (1114112,): 1 for characters only simplified text uses, 2 for those only traditional text uses.
 
     OpenCC would change them, and the other script's national character set lacks them. The second
     condition removes characters both scripts use (后, 里, 只, 云).
     """
     to_traditional, to_simplified = opencc.OpenCC("s2t"), opencc.OpenCC("t2s")
-    characters = [chr(code) for code in _TELLING]
-    hans = [c for c in characters if to_traditional.convert(c) != c and not _in_charset(c, "big5")]
-    hant = [c for c in characters if to_simplified.convert(c) != c and not _in_charset(c, "gb2312")]
-    return re.compile(f"[{''.join(hans)}]"), re.compile(f"[{''.join(hant)}]")
+    marks = np.zeros(0x110000, dtype=np.uint8)
+    for code in _TELLING:
+        character = chr(code)
+        if to_traditional.convert(character) != character and not _in_charset(character, "big5"):
+            marks[code] = 1
+        elif to_simplified.convert(character) != character and not _in_charset(character, "gb2312"):
+            marks[code] = 2
+    return marks
+
+
+def main_script(text: str) -> str:
+    """``hant`` if most of the characters that tell the scripts apart are traditional, else ``hans``."""
+    marks = _marks()[np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)]
+    return "hant" if np.count_nonzero(marks == 2) > np.count_nonzero(marks == 1) else "hans"
 
 
 def script_of(text: str) -> str:
@@ -74,8 +84,22 @@ def script_of(text: str) -> str:
 
     ``none``: no character tells the scripts apart (no Han text, or only shared characters).
     """
-    simplified, traditional = _marks()
-    hans, hant = len(simplified.findall(text)), len(traditional.findall(text))
+    return scripts_of([text])[0]
+
+
+def scripts_of(texts: Sequence[str]) -> list[str]:
+    """:func:`script_of` of each text, many at once."""
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    marks = _marks()[codes]
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    counts = []
+    for mark in (1, 2):
+        places = np.flatnonzero(marks == mark)
+        counts.append(np.diff(np.searchsorted(places, ends), prepend=0).tolist())
+    return [_script(hans, hant) for hans, hant in zip(*counts, strict=True)]
+
+
+def _script(hans: int, hant: int) -> str:
     if hans + hant == 0:
         return "none"
     if min(hans, hant) >= MIXED_SHARE * (hans + hant):
