@@ -24,7 +24,9 @@ MEASURED: dict[str, Callable[[Setting], Measurement]] = {
     "wordpiece": corpus.wordpiece,
     "corpus-build": corpus.build,
     "corpus-memory": corpus.memory,
-    "pretrain-step": pretrain.pretrain_step,
+    "pretrain-step-128": pretrain.step_of_128,
+    "pretrain-step-512": pretrain.step_of_512,
+    "pretrain-processes": pretrain.processes,
 }
 
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -94,7 +94,7 @@ def wikitext(setting: Setting) -> Measurement:
 
     contestants = (
         Contestant("wikiextractor", lambda: peer),
-        Contestant("ours", lambda: ours, peer="wikiextractor", least=3),
+        Contestant("ours", lambda: ours, peers={"wikiextractor": 3}),
     )
     what = f"MediaWiki export of {size / MB:.0f} MB to text, one core, whole processes"
     return Measurement(what, "MB", size / MB, contestants, value="millions of Han", rounds=3, warm_up=False)
@@ -133,7 +133,7 @@ def wordpiece(setting: Setting) -> Measurement:
 
     contestants = (
         Contestant("tokenizers", peer),
-        Contestant("ours", ours, peer="tokenizers", least=6),
+        Contestant("ours", ours, peers={"tokenizers": 6}),
     )
     what = f"WordPiece ids of {size / MB:.0f} MB of text ({len(texts):,} documents), one core"
     return Measurement(what, "MB", size / MB, contestants, value="tokens")
@@ -168,20 +168,19 @@ def build(setting: Setting) -> Measurement:
         name: str,
         workers: int,
         options: Sequence[str],
-        peer: str = "",
-        least: float | None = None,
+        peers: Mapping[str, float | None] | None = None,
         least_rate: float | None = None,
     ) -> Contestant:
         def step() -> float:
             _run(_build(inputs, out, workers, options))
             return float(sum(1 for _ in (out / "documents").glob("*.parquet")))
 
-        return Contestant(name, lambda: step, peer=peer, least=least, least_rate=least_rate)
+        return Contestant(name, lambda: step, peers=peers or {}, least_rate=least_rate, cores=workers)
 
     one = "everything, 1 worker"
     contestants = (
         contestant(one, 1, everything, least_rate=1.0),
-        contestant("everything, 2 workers", 2, everything, peer=one, least=1.7),
+        contestant("everything, 2 workers", 2, everything, peers={one: 1.7}),
         contestant(
             "no near duplicates, no contamination, 1 worker", 1, ["--no-near-duplicates"], least_rate=2.0
         ),

@@ -7,7 +7,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +47,15 @@ class Contestant:
 
     Attributes:
         make: builds the step.
-        peer: name of the contestant it is compared with; empty: it is nobody's rival.
-        least: how many times as fast as its peer it is asked to be.
+        peers: names of the contestants it is compared with, each with how many times as fast as it this
+            one is asked to be (None: nothing is asked).
         least_rate: units a second and core it is asked to do.
         cores: it uses; its rate is given per core.
     """
 
     name: str
     make: Callable[[], Step]
-    peer: str = ""
-    least: float | None = None
+    peers: Mapping[str, float | None] = field(default_factory=dict)
     least_rate: float | None = None
     cores: int = 1
 
@@ -71,6 +70,7 @@ class Measurement:
         value: what the contestants' steps return, such as "loss".
         rounds: that count, whatever the command line says; None: as it says.
         warm_up: whether a round that does not count goes first.
+        operations: floating point operations of a step; their share of the machine's peak is then given.
     """
 
     what: str
@@ -80,6 +80,7 @@ class Measurement:
     value: str
     rounds: int | None = None
     warm_up: bool = True
+    operations: int | None = None
 
 
 def take_turns(
@@ -108,6 +109,21 @@ def take_turns(
     return seconds, values
 
 
+def peak_operations(device: torch.device, size: int = 4096, rounds: int = 5) -> float:
+    """Operations per second of the fastest of a few bf16 products of two ``size`` x ``size`` matrices."""
+    size = size if device.type == "cpu" else 4 * size
+    a, b = (torch.randn(size, size, device=device, dtype=torch.bfloat16) for _ in range(2))
+    seconds, _ = take_turns({"product": lambda: float((a @ b)[0, 0])}, rounds, device)
+    return 2 * size**3 / min(seconds["product"])
+
+
+def _operations(operations: int | None, seconds: float, peak: float) -> dict[str, float]:
+    if not operations:
+        return {}
+    rate = operations / seconds
+    return {"tera_operations_per_second": round(rate / 1e12, 3), "share_of_peak": round(rate / peak, 3)}
+
+
 def measure(measurement: Measurement, rounds: int, device: torch.device) -> list[dict[str, Any]]:
     """One entry per contestant: seconds, median, rate per core, how many times its peer, what was asked."""
     rounds = measurement.rounds or rounds
@@ -117,13 +133,15 @@ def measure(measurement: Measurement, rounds: int, device: torch.device) -> list
         seconds, values = take_turns(
             steps, rounds, device, lambda: bar.advance(task), warm_up=measurement.warm_up
         )
+    peak = peak_operations(device) if measurement.operations else 0.0
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     entries = []
     for contestant in measurement.contestants:
         median = medians[contestant.name]
         rate = measurement.amount / median / contestant.cores
-        times = medians[contestant.peer] / median if contestant.peer else None
-        met = [times >= contestant.least] if times is not None and contestant.least else []
+        times = {peer: medians[peer] / median for peer in contestant.peers}
+        asked = {peer: least for peer, least in contestant.peers.items() if least}
+        met = [times[peer] >= least for peer, least in asked.items()]
         met += [rate >= contestant.least_rate] if contestant.least_rate else []
         entries.append(
             {
@@ -132,11 +150,11 @@ def measure(measurement: Measurement, rounds: int, device: torch.device) -> list
                 "median": round(median, 4),
                 "cores": contestant.cores,
                 "rate": float(f"{rate:.4g}"),
-                "peer": contestant.peer,
-                "times_peer": None if times is None else round(times, 2),
-                "least": contestant.least,
-                "least_rate": contestant.least_rate,
+                "times": {peer: round(ratio, 2) for peer, ratio in times.items()},
+                "asked": asked,
+                "asked_rate": contestant.least_rate,
                 "met": all(met) if met else None,
+                **_operations(measurement.operations, median, peak),
                 measurement.value: float(f"{values[contestant.name]:.6g}"),
             }
         )
@@ -155,8 +173,8 @@ def processor(device: torch.device) -> str:
 
 
 def _asked(entry: dict[str, Any], unit: str) -> str:
-    parts = [f"{entry['least']:g} x"] if entry["least"] else []
-    parts += [f"{entry['least_rate']:g} {unit}/s"] if entry["least_rate"] else []
+    parts = [f"{least:g} x {peer}" for peer, least in entry["asked"].items()]
+    parts += [f"{entry['asked_rate']:g} {unit}/s"] if entry["asked_rate"] else []
     return " and ".join(parts) + ("" if entry["met"] is None else ": met" if entry["met"] else ": not met")
 
 
@@ -171,17 +189,27 @@ def report(
     """Write ``<name>-<device>.md`` and ``.json``; the page."""
     unit, device = measurement.unit, setting.device
     rounds = len(entries[0]["seconds"])
-    header = ["Contestant", "Median, s", "Fastest to slowest, s", f"{unit}/s a core", "Times its peer"]
-    header += ["Asked for", measurement.value]
+    counted = measurement.operations is not None
+    header = ["Contestant", "Median, s", "Fastest to slowest, s", f"{unit}/s a core", "Times its peers"]
+    header += [
+        "Asked for",
+        measurement.value,
+        *(["10¹² operations/s", "Share of bf16 peak"] if counted else []),
+    ]
     body = [
         [
             entry["name"],
             f"{entry['median']:.4g}",
             f"{min(entry['seconds']):.4g} to {max(entry['seconds']):.4g}",
             f"{entry['rate']:,.4g}" if entry["rate"] < 1000 else f"{entry['rate']:,.0f}",
-            f"{entry['times_peer']:.2f} x {entry['peer']}" if entry["peer"] else "",
+            ", ".join(f"{ratio:.2f} x {peer}" for peer, ratio in entry["times"].items()),
             _asked(entry, unit),
             f"{entry[measurement.value]:g}",
+            *(
+                [f"{entry['tera_operations_per_second']:.3g}", f"{entry['share_of_peak']:.1%}"]
+                if counted
+                else []
+            ),
         ]
         for entry in entries
     ]
