@@ -56,6 +56,18 @@ class Group:
         scores = self.scores(split, metric)
         return summarise(scores) if scores else None
 
+    def item_interval(self, split: str, metric: str) -> tuple[float, float] | None:
+        """95 % bootstrap interval over items of a typical run: the mean of its bounds over the seeds.
+
+        Of one run, not of the mean over seeds, which sees the same items. None where a record has none.
+        """
+        found = [record.intervals.get(split, {}).get(metric) for record in self.records]
+        bounds = [pair for pair in found if pair is not None]
+        if len(bounds) < len(self.records):
+            return None
+        low, high = (sum(side) / len(bounds) for side in zip(*bounds, strict=True))
+        return low, high
+
     def at_best_dev(self, metric: str) -> tuple[int, float] | None:
         """(seed, test score) of the seed that is best on dev by the task's main metric, the lowest on a tie.
 

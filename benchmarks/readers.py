@@ -5,13 +5,13 @@ Contexts and answers stay byte for byte as they are in the file: a cleaned conte
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.formats import read_rows, span_articles
 from benchmarks.task import Task
 from finetune.examples import SpanExample, TextExample
 from provenance import UserError
@@ -24,6 +24,7 @@ def read_file(
     split: str | None = None,
     *,
     training: bool = False,
+    labelled: bool = True,
 ) -> list[Any]:
     """All examples of one file.
 
@@ -33,6 +34,7 @@ def read_file(
         counts: filled with ``dropped: ...`` and other reasons.
         split: names the rows of a table, ``<split>-<n>`` from 0; by default the file's stem.
         training: drop rows that cannot train (an empty text); evaluation rows are kept.
+        labelled: refuse rows of a table without a label; else their label is None.
 
     Raises:
         UserError: the file cannot be read or a row is malformed, with its line.
@@ -40,61 +42,10 @@ def read_file(
     counts = Counter() if counts is None else counts
     if task.kind == "span":
         return read_spans(path, counts)
-    return read_texts(task, path, counts, split or path.stem, training=training)
+    return read_texts(task, path, counts, split or path.stem, training=training, labelled=labelled)
 
 
 # --- tables ---------------------------------------------------------------------------------------
-
-
-def decode(path: Path) -> str:
-    """The text of a UTF-8 file, with or without a byte order mark.
-
-    Raises:
-        UserError: the file is missing or is not UTF-8 (with the line).
-    """
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); check the path") from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}:{line} is not UTF-8; convert the file to UTF-8") from None
-
-
-def read_table(task: Task, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Rows of a tab-separated file with their line numbers from 1; keys are our column names.
-
-    Only a tab separates columns and only ``\\n`` rows; quotes are text. The first line is a header
-    when it names a label and a text column; without one the columns are the task's.
-
-    Raises:
-        UserError: a row has another number of columns.
-    """
-    text = decode(path).rstrip("\r\n")
-    lines = text.split("\n") if text else [""]
-    names = [task.column_names.get(name, name) for name in lines[0].rstrip("\r").split("\t")]
-    header = "label" in names and "text_a" in names
-    if not header:
-        names = list(task.columns)
-    elif absent := [name for name in task.columns if name not in names]:
-        raise UserError(
-            f"{path}:1 has no column {', '.join(absent)}; name the columns {', '.join(task.columns)}"
-        )
-    for number, line in enumerate(lines, start=1):
-        line = line.removesuffix("\r")
-        if not text or (header and number == 1):
-            continue
-        fields = line.split("\t")
-        if len(fields) != len(names):
-            wanted = ", ".join(names) if len(names) <= 4 else "as the header has"
-            raise UserError(
-                f"{path}:{number} has {len(fields)} column(s), not {len(names)} ({wanted}); "
-                "mend the line: columns are separated by one tab"
-            )
-        yield number, dict(zip(names, fields, strict=True))
-
 
 _CHINESE = "[\u3001-\u303f\u3400-\u9fff\uf900-\ufaff\uff01-\uff65]"
 _SPACE_BY_CHINESE = re.compile(f"(?<={_CHINESE}) +| +(?={_CHINESE})")
@@ -106,20 +57,27 @@ def join_chinese(text: str) -> str:
 
 
 def read_texts(
-    task: Task, path: Path, counts: Counter[str], split: str, *, training: bool = False
+    task: Task,
+    path: Path,
+    counts: Counter[str],
+    split: str,
+    *,
+    training: bool = False,
+    labelled: bool = True,
 ) -> list[TextExample]:
     """The rows of a classification table as examples."""
     examples = []
     number = -1
-    for line, row in read_table(task, path):
+    for line, row in read_rows(task, path, labelled=labelled):
         if task.language and row.get("language", task.language) != task.language:
             counts["other languages"] += 1
             continue
         number += 1
-        label = task.label_number(row["label"].strip())
-        if label is None:
+        given = row.get("label", "").strip()
+        label = task.label_number(given)
+        if label is None and labelled:
             raise UserError(
-                f"{path}:{line} has the label {row['label']!r}, not one of {', '.join(task.labels)}; mend it"
+                f"{path}:{line} has the label {given!r}, not one of {', '.join(task.labels)}; mend it"
             )
         texts = [row["text_a"], row["text_b"]] if task.kind == "pair" else [row["text_a"]]
         if task.join_chinese:
@@ -137,20 +95,12 @@ def read_texts(
 
 
 def read_spans(path: Path, counts: Counter[str]) -> list[SpanExample]:
-    """The questions of a SQuAD-style file, or of CMRC 2018's own flat one, as examples.
+    """The questions of a SQuAD-style file, of CMRC 2018's own flat one, or of rows, as examples.
 
     Raises:
         UserError: not JSON (with the line), no ``data``, a field is missing, or two questions share an id.
     """
-    try:
-        document = json.loads(decode(path))
-    except json.JSONDecodeError as error:
-        raise UserError(
-            f"{path}:{error.lineno} is not JSON ({error.msg}); mend it or fetch the file again"
-        ) from None
-    articles = document.get("data") if isinstance(document, dict) else document
-    if not isinstance(articles, list):
-        raise UserError(f"{path} has no list `data`; give a SQuAD-style file")
+    articles = span_articles(path)
     examples: list[SpanExample] = []
     seen: set[str] = set()
     for place, article in enumerate(articles):

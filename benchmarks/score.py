@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from benchmarks.formats import decode
 from benchmarks.metrics import SPAN_METRICS, label_items, percent, span_items
-from benchmarks.readers import decode, read_file
+from benchmarks.readers import read_file
 from benchmarks.task import Task
 from benchmarks.tasks import get_task
 from provenance import UserError, run_cli

@@ -9,8 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from benchmarks.models import ENCODERS
 from benchmarks.task import Task
-from finetune.config import FinetuneConfig, default_config
+from finetune.config import SMALL, FinetuneConfig, default_config
 from pretrain.device import default_dtype, pick_device
 from provenance import MANIFEST, UserError, read_manifest, sha256_file
 
@@ -23,11 +24,12 @@ def resolve(
 ) -> tuple[FinetuneConfig, dict[str, str]]:
     """A task's settings for a model, and the source of each; a later one wins.
 
-    The sources are the model's family, the task, the machine, a record that is replayed, the command line.
+    The sources are the model's family, the task, the table of models, the machine, a record that is replayed,
+    the command line.
 
     Args:
         task: the task.
-        facts: the model's, with ``family`` and ``hidden_size``.
+        facts: the model's, with ``family``, ``hidden_size`` and, of one of the Hub, ``hub``.
         given: settings of the command line; None means not given.
         recorded: settings of a record.
 
@@ -43,14 +45,17 @@ def resolve(
     by_task: dict[str, Any] = {"max_length": task.max_length, "epochs": task.epochs}
     if task.max_answer_length is not None:
         by_task["max_answer_length"] = task.max_answer_length
-    if facts["family"] == "bert":
-        by_task["learning_rate"] = task.bert_learning_rate
+    if facts["family"] in task.learning_rates and facts["hidden_size"] > SMALL:
+        by_task["learning_rate"] = task.learning_rates[facts["family"]]
+    known = ENCODERS.get(facts.get("hub") or "")
+    by_model = {"learning_rate": known.learning_rate} if known and known.learning_rate else {}
     by_user = {name: value for name, value in given.items() if value is not None}
     layers: dict[str, Mapping[str, Any]] = {
         f"{facts['family']}, hidden size {facts['hidden_size']}": {
             name: getattr(family, name) for name in ("learning_rate", "layer_decay", "optimizer")
         },
         "task": by_task,
+        f"{known.hub}, {known.source}" if known else "": by_model,
         "machine": {"dtype": default_dtype(pick_device())},
         "record": recorded,
         "command line": by_user,

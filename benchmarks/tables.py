@@ -10,33 +10,50 @@ import csv
 import io
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import tyro
 from rich.console import Console
 
-from benchmarks import published, render
+from benchmarks import plots, published, render
 from benchmarks.console import console_tables
 from benchmarks.groups import LABELS, PROTOCOLS, Group, columns, load_groups, settings
+from benchmarks.page import Section, page
 from benchmarks.published import Published, load_published
 from benchmarks.render import Sheet
 from benchmarks.stats import bootstrap_interval
 from benchmarks.task import Task
 from benchmarks.tasks import get_tasks
-from provenance import run_cli, write_text
+from provenance import atomic_file, run_cli
 
 LEGEND = (
     "All scores are in percent. Measured: max (mean) ± standard deviation (n - 1) over n fine-tuning seeds "
     "of one checkpoint. A maximum on test is chosen on test: the fair test score is the one at the seed that "
-    "is best on dev. The deviation over seeds does not hold the noise of the choice of items: item_error in "
-    "the CSV files, the standard error of one run's accuracy or EM, does. Published: max (mean) of the "
+    "is best on dev. The deviation over seeds does not hold the noise of the choice of items: items_low to "
+    "items_high in the CSV files, the 95 % bootstrap interval of one run over its items, does. Ceiling: EM "
+    "that perfect logits reach under the limits on windows and answers. Published: max (mean) of the "
     "publisher's runs under the publisher's protocol."
+)
+PLOTS: tuple[tuple[str, str, str, Callable[[plots.Series], float | None]], ...] = (
+    (
+        "parameters",
+        "Score against parameters of the encoder, every seed a dot",
+        "parameters",
+        lambda series: series.parameters,
+    ),
+    (
+        "pretraining",
+        "Score against pretraining, in matrix-product operations where they are known, every seed a dot",
+        "FLOPs of pretraining",
+        lambda series: series.flops,
+    ),
 )
 FIELDS = (
     *("task", "model", "parameters", "weights_sha256", "protocol", "protocol_note", "setting", "bench_id"),
     *("split", "metric", "n", "max", "mean", "median", "min", "std", "interval_low", "interval_high"),
-    *("items", "item_error", "at_best_dev", "best_dev_seed", "degenerate", "seeds", "values"),
+    *("items", "item_error", "items_low", "items_high", "ceiling", "at_best_dev", "best_dev_seed"),
+    *("degenerate", "seeds", "values"),
 )
 
 
@@ -47,6 +64,12 @@ def millions(parameters: int) -> str:
 
 def _weights(group: Group) -> str:
     return str(group.first.model["weights_sha256"])[:8]
+
+
+def _ceiling(group: Group) -> str:
+    """``dev 95.15, test 99.91``."""
+    found = group.first.ceiling.items()
+    return ", ".join(f"{split} {values['exact_match']:.2f}" for split, values in found)
 
 
 def measured_sheets(task: Task, groups: Sequence[Group]) -> list[Sheet]:
@@ -61,7 +84,8 @@ def measured_sheets(task: Task, groups: Sequence[Group]) -> list[Sheet]:
         best = [metric for split, metric in shown if split == "test" and metric in task.metrics]
         header = ["Model", "Parameters", "n", *(f"{split} {LABELS.get(m, m)}" for split, m in shown)]
         header += [f"test {LABELS.get(m, m)} at best dev" for m in best]
-        header += ["Degenerate", "Setting", "Bench id"]
+        limited = any(group.first.ceiling for group in rows)
+        header += [*(["Ceiling EM"] if limited else []), "Degenerate", "Setting", "Bench id"]
         body = []
         for group in rows:
             at_best = [group.at_best_dev(metric) for metric in best]
@@ -72,6 +96,7 @@ def measured_sheets(task: Task, groups: Sequence[Group]) -> list[Sheet]:
                     str(len(group.records)),
                     *(summary.text if (summary := group.summary(*column)) else "" for column in shown),
                     *(f"{found[1]:.2f}" if found else "" for found in at_best),
+                    *([_ceiling(group)] if limited else []),
                     f"{group.degenerate} of {len(group.records)}" if group.degenerate else "",
                     words[group.first.bench_id],
                     group.first.bench_id,
@@ -83,8 +108,7 @@ def measured_sheets(task: Task, groups: Sequence[Group]) -> list[Sheet]:
 
 def overall_sheets(tasks: Sequence[Task], groups: Sequence[Group], known: Sequence[Published]) -> list[Sheet]:
     """Main metric of every task side by side: one table per protocol, then the published ones."""
-    headline = {task.name: ("test" if "test" in task.files else "dev", task.main_metric) for task in tasks}
-    titles = [f"{t.title} {headline[t.name][0]} {LABELS.get(t.main_metric, t.main_metric)}" for t in tasks]
+    titles = [f"{t.title} {plots.headline(t)[0]} {LABELS.get(t.main_metric, t.main_metric)}" for t in tasks]
     sheets = []
     for protocol in PROTOCOLS:
         rows = [group for group in groups if group.first.protocol == protocol]
@@ -102,7 +126,7 @@ def overall_sheets(tasks: Sequence[Task], groups: Sequence[Group], known: Sequen
             cells = []
             for task in tasks:
                 group_or_none = by_task.get(task.name)
-                summary = group_or_none.summary(*headline[task.name]) if group_or_none else None
+                summary = group_or_none.summary(*plots.headline(task)) if group_or_none else None
                 flag = "†" if group_or_none and group_or_none.degenerate else ""
                 cells.append(f"{summary.text}, n {summary.n}{flag}" if summary else "")
             parameters = sorted({millions(group.first.model["parameters"]) for group in by_task.values()})
@@ -110,7 +134,7 @@ def overall_sheets(tasks: Sequence[Task], groups: Sequence[Group], known: Sequen
         if body:
             title = f"Measured, {protocol} protocol († with degenerate runs)"
             sheets.append(Sheet(title, ["Model", "Parameters", *titles], body))
-    wanted = [(t.title, headline[t.name][0], LABELS.get(t.main_metric, t.main_metric)) for t in tasks]
+    wanted = [(t.title, plots.headline(t)[0], LABELS.get(t.main_metric, t.main_metric)) for t in tasks]
     return sheets + published.sheets(known, wanted, titles, notes=False)
 
 
@@ -135,7 +159,9 @@ def long_rows(tasks: Sequence[Task], groups: Sequence[Group]) -> list[list[str]]
                 first = group.first
                 items = first.examples[split]
                 numbers = (s.max, s.mean, s.median, s.min, s.std, *low_high)
-                more = (item_error(metric, s.mean, items), best and best[1])
+                interval = group.item_interval(split, metric) or (None, None)
+                ceiling = first.ceiling.get(split, {}).get(metric)
+                more = (item_error(metric, s.mean, items), *interval, ceiling, best and best[1])
                 rows.append(
                     [
                         *(
@@ -163,17 +189,30 @@ def table_csv(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return text.getvalue()
 
 
-def write_tables(results: Path, reference: Path, out: Path) -> tuple[list[Group], list[Published]]:
-    """Write ``<task>`` and ``overall`` as .md, .tex and .csv (measured), and ``<task>-published.csv``.
+def _drawings(tasks: Sequence[Task], series: Sequence[plots.Series]) -> dict[str, tuple[str, bytes, str]]:
+    """Name -> (caption, PNG, SVG) of each of PLOTS."""
+    found = {}
+    for name, caption, axis, place in PLOTS:
+        figure = plots.scatter(tasks, series, place, caption, axis)
+        found[name] = (caption, plots.png(figure), plots.svg(figure))
+    return found
 
-    Returns what was read.
+
+def write_tables(
+    results: Path, reference: Path, out: Path, *, pictures: bool = True
+) -> tuple[list[Group], list[Published]]:
+    """Write the tables of each task and of all together, and return what was read.
+
+    ``<task>`` and ``overall`` as .md, .tex, .png and .csv (measured); ``<task>-published.csv``; the plots
+    ``parameters`` and ``pretraining`` as .png and .svg; ``index.html``. ``pictures=False`` leaves out the
+    .png and .svg files, which take seconds.
 
     Raises:
         UserError: records or reference that cannot be read or contradict each other; then nothing is written.
     """
     groups, known = load_groups(results), load_published(reference)
     tasks = get_tasks("all")
-    files: dict[str, str] = {}
+    files: dict[str, str | bytes] = {}
     pages: list[tuple[str, str, Sequence[Task], list[Sheet], str]] = []
     for task in tasks:
         mine = [group for group in groups if group.first.task == task.name]
@@ -193,8 +232,24 @@ def write_tables(results: Path, reference: Path, out: Path) -> tuple[list[Group]
         files[f"{name}.md"] = render.markdown(title, " ".join(filter(None, [LEGEND, note])), sheets)
         files[f"{name}.tex"] = render.latex(name, sheets)
         files[f"{name}.csv"] = table_csv(FIELDS, long_rows(of, groups))
-    for name, text in files.items():
-        write_text(out / name, text)
+        if pictures:  # the rows of others are many and stay in the text
+            drawn = [
+                sheet for sheet in sheets if not sheet.title.lower().endswith(published.HEADINGS["others"])
+            ]
+            files[f"{name}.png"] = plots.png(plots.picture(title, drawn))
+    series = plots.measured(tasks, groups) + plots.published(tasks, known)
+    drawings = _drawings(tasks, series) if pictures else {}
+    files |= {f"{name}.png": png for name, (_, png, _) in drawings.items()}
+    files |= {f"{name}.svg": svg for name, (_, _, svg) in drawings.items()}
+    figures = [(caption, svg) for caption, _, svg in drawings.values()]
+    sections = [
+        Section(name, title, note, sheets, figures if name == "overall" else ())
+        for name, title, _, sheets, note in (pages[-1], *pages[:-1])
+    ]
+    files["index.html"] = page("zh-electra: results", LEGEND, sections)
+    for name, content in files.items():
+        with atomic_file(out / name) as partial:
+            partial.write_bytes(content.encode() if isinstance(content, str) else content)
     return groups, known
 
 
@@ -203,7 +258,7 @@ def run(
     reference: Path = Path("results/reference"),
     out: Path = Path("results/tables"),
 ) -> None:
-    """Write the results tables (Markdown, CSV, LaTeX with booktabs) and print a short one.
+    """Write the results tables (Markdown, CSV, LaTeX with booktabs, PNG, HTML) and print a short one.
 
     Args:
         results: folder of records, as `benchmarks.run --results` writes it.

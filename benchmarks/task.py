@@ -55,7 +55,8 @@ class Task:
         label_aliases: other spellings of a label.
         join_chinese: remove spaces beside Chinese characters (a word-segmented training file).
         max_answer_length: longest predicted answer in tokens (span tasks).
-        bert_learning_rate: learning rate of the BERT family on this task (ELECTRA's depends on size alone).
+        learning_rates: model family -> learning rate on this task, as HFL published it for the base size
+            (ELECTRA's depends on size alone).
         stand_in: file that trains in place of an absent training file, under the reduced protocol.
         note: what a reader of the scores must know.
         order: place in listings and tables.
@@ -82,7 +83,7 @@ class Task:
     label_aliases: Mapping[str, str] = field(default_factory=dict)
     join_chinese: bool = False
     max_answer_length: int | None = None
-    bert_learning_rate: float = 3e-5
+    learning_rates: Mapping[str, float] = field(default_factory=dict)
     stand_in: File | None = None
     note: str = ""
     order: int = 100
@@ -96,4 +97,5 @@ class Task:
 def identity(task: Task) -> dict[str, object]:
     """What of a task can change a score: everything but where its files lie and what is said about it."""
     hidden = {"files", "licence", "citation", "homepage", "apply", "note", "stand_in", "title", "order"}
+    hidden.add("learning_rates")  # the one that counts is in the settings
     return {f.name: getattr(task, f.name) for f in dataclasses.fields(task) if f.name not in hidden}

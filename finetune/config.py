@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 
+SMALL = 384  # widest hidden size that is fine-tuned with a small model's learning rate
+
+
 @dataclass(frozen=True)
 class FinetuneConfig:
     """What changes the numbers of a run; hashed, and stored in its record. Lengths are in tokens.
@@ -62,8 +65,8 @@ def default_config(facts: Mapping[str, Any], **changes: Any) -> FinetuneConfig:
 
     ELECTRA (HFL): learning rate 3e-4 up to hidden size 256, 1e-4 below 1024, 5e-5 from there; layer
     decay 0.8, and 0.9 from hidden size 1024; Adam without bias correction. BERT and its kin (all models
-    with ``model_type`` bert, hence RoBERTa-wwm and MacBERT too): 3e-5, no layer decay, AdamW. A model of
-    any other family is treated as BERT, but with 1e-4 up to hidden size 384 and 2e-5 from 1024.
+    with ``model_type`` bert, hence RoBERTa-wwm and MacBERT too): 3e-5 (HFL), but 1e-4 up to hidden size 384
+    (MiniRBT); no layer decay, AdamW. A model of any other family is treated as BERT, but with 2e-5 from 1024.
 
     Args:
         facts: ``family`` and ``hidden_size``, as :func:`finetune.models.model_facts` gives them.
@@ -74,10 +77,8 @@ def default_config(facts: Mapping[str, Any], **changes: Any) -> FinetuneConfig:
     if facts["family"] == "electra":
         rate = 3e-4 if hidden <= 256 else 1e-4 if hidden < 1024 else 5e-5
         config = FinetuneConfig(rate, layer_decay=0.8 if hidden < 1024 else 0.9, optimizer="adam")
-    elif facts["family"] == "bert":
-        config = FinetuneConfig(3e-5, layer_decay=1.0, optimizer="adamw")
     else:
-        rate = 1e-4 if hidden <= 384 else 3e-5 if hidden < 1024 else 2e-5
+        rate = 1e-4 if hidden <= SMALL else 3e-5 if facts["family"] == "bert" or hidden < 1024 else 2e-5
         config = FinetuneConfig(rate, layer_decay=1.0, optimizer="adamw")
     return dataclasses.replace(
         config, **{name: value for name, value in changes.items() if value is not None}

@@ -143,7 +143,7 @@ def model_facts(model: str | Path) -> dict[str, Any]:
 
     Returns:
         ``name`` (that of its manifest, else the Hub id with ``--`` for ``/``, else ``--`` and the folder's
-        name), ``weights_sha256``, ``tokenizer_sha256`` (over the tokenizer's files), ``parameters`` of the
+        name), ``hub`` (its Hub id, or None), ``weights_sha256``, ``tokenizer_sha256`` (over the tokenizer's files), ``parameters`` of the
         encoder, ``revision`` (a Hub commit, or the config id of the folder's manifest, or None),
         ``family`` (``model_type``), ``hidden_size``, ``layers``, ``vocabulary`` and ``pretraining_flops``
         (of a model that pretrain.export wrote, 0 with random weights; else None).
@@ -162,6 +162,7 @@ def model_facts(model: str | Path) -> dict[str, Any]:
         digest.update(f"{path.name} {sha256_file(path)}\n".encode())
     return {
         "name": name,
+        "hub": str(model) if from_hub else None,
         "weights_sha256": weights_sha256(folder),
         "tokenizer_sha256": digest.hexdigest(),
         "parameters": _parameters(config),

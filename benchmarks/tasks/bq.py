@@ -23,6 +23,7 @@ TASK = Task(
     main_metric="accuracy",
     max_length=128,
     epochs=3,
+    learning_rates={"bert": 3e-5, "ernie": 5e-5},
     licence="research use on application; redistribution is not allowed",
     apply="apply to the Intelligent Computing Research Center, Harbin Institute of Technology (Shenzhen), "
     "with the form at http://icrc.hitsz.edu.cn/info/1037/1162.htm",

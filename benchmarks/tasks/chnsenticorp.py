@@ -39,7 +39,7 @@ TASK = Task(
     main_metric="accuracy",
     max_length=256,
     epochs=3,
-    bert_learning_rate=2e-5,
+    learning_rates={"bert": 2e-5, "ernie": 5e-5},
     licence="not stated by its authors; do not redistribute",
     citation="Tan and Zhang, An empirical study of sentiment analysis for Chinese documents, "
     "Expert Systems with Applications 34(4), 2008",

@@ -28,6 +28,7 @@ TASK = Task(
     main_metric="f1",
     max_length=512,
     epochs=2,
+    learning_rates={"bert": 3e-5, "ernie": 8e-5},
     # 2,109 of the 10,142 training answers are longer than SQuAD's limit of 30.
     max_answer_length=100,
     licence="CC BY-SA 4.0",

@@ -29,6 +29,7 @@ TASK = Task(
     main_metric="f1",
     max_length=512,
     epochs=2,
+    learning_rates={"bert": 3e-5, "ernie": 8e-5},
     max_answer_length=100,
     licence="CC BY-SA 3.0",
     citation="Shao et al., DRCD: a Chinese Machine Reading Comprehension Dataset, arXiv:1806.00920",

@@ -23,7 +23,7 @@ TASK = Task(
     main_metric="accuracy",
     max_length=128,
     epochs=3,
-    bert_learning_rate=2e-5,
+    learning_rates={"bert": 2e-5, "ernie": 3e-5},
     licence="research use on application; redistribution is not allowed",
     apply="apply to the Intelligent Computing Research Center, Harbin Institute of Technology (Shenzhen), "
     "with the form at http://icrc.hitsz.edu.cn/info/1037/1146.htm",

@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
+from benchmarks.formats import read_tsv
 from benchmarks.protocol import load
-from benchmarks.readers import answer_start, join_chinese, read_file, read_table
+from benchmarks.readers import answer_start, join_chinese, read_file
 from benchmarks.tasks import TASKS, get_task
 from provenance import UserError
 
@@ -77,7 +78,7 @@ def test_an_unknown_label_and_wrong_bytes_name_the_line(tmp_path):
     with pytest.raises(UserError, match=r"test\.tsv:2 is not UTF-8"):
         read_file(get_task("chnsenticorp"), path)
     with pytest.raises(UserError, match="no column text_b"):
-        list(read_table(get_task("bq"), table(tmp_path, "text_a\tlabel\n甲\t1\n")))
+        list(read_tsv(get_task("bq"), table(tmp_path, "text_a\tlabel\n甲\t1\n")))
 
 
 def test_an_empty_text_is_dropped_from_train_only_and_counted(tmp_path):
@@ -107,6 +108,103 @@ def test_spaces_go_only_beside_chinese():
     assert join_chinese("好 ， 走 吧 。") == "好，走吧。"
     assert join_chinese("GPT 3") == "GPT 3"
     assert join_chinese("用 GPT 3 写") == "用GPT 3写"
+
+
+# --- other formats --------------------------------------------------------------------------------
+
+
+PAIRS = [("甲,乙", "丙", 1), ('他说"好"', "丁", 0), ("两\n行", "戊", 1)]
+
+
+def as_pairs(rows):
+    return [(row.text_a, row.text_b, row.label) for row in rows]
+
+
+@pytest.mark.parametrize("head", ["", "text_a,text_b,label\r\n", "\ufefftext_a,text_b,label\n"])
+def test_csv_with_byte_order_mark_and_quotes(tmp_path, head):
+    """A quoted field holds commas, line ends and doubled quotes; the header may be missing."""
+    body = '"甲,乙",丙,1\r\n"他说""好""",丁,0\n\n"两\n行",戊,1\n'
+    rows = read_file(get_task("bq"), table(tmp_path, head + body, "dev.csv"))
+    assert as_pairs(rows) == PAIRS
+    assert [row.id for row in rows] == ["dev-0", "dev-1", "dev-2"]
+
+
+def test_bad_csv_names_the_line(tmp_path):
+    with pytest.raises(UserError, match=r"dev\.csv:2 has 2 column"):
+        read_file(get_task("bq"), table(tmp_path, "甲,乙,1\n丙,丁\n", "dev.csv"))
+    with pytest.raises(UserError, match=r"dev\.csv:2 is not CSV"):
+        read_file(get_task("bq"), table(tmp_path, '甲,乙,1\n"丙,丁,0\n', "dev.csv"))
+
+
+@pytest.mark.parametrize("name", ["dev.jsonl", "dev.json"])
+def test_json_lines_with_other_names_and_numbers(tmp_path, name):
+    """Names as the task's published files have them; a label as number or text."""
+    lines = '{"sentence1": "甲", "sentence2": "乙", "gold_label": "neutral", "x": null}\n\n'
+    lines += '{"premise": "丙", "hypo": "丁", "label": "contradictory"}'
+    rows = read_file(get_task("xnli"), table(tmp_path, lines, name))
+    assert as_pairs(rows) == [("甲", "乙", 2), ("丙", "丁", 0)]
+    rows = read_file(get_task("bq"), table(tmp_path, '[{"text_a": "甲", "text_b": "乙", "label": 1}]', name))
+    assert as_pairs(rows) == [("甲", "乙", 1)]
+
+
+def test_bad_json_lines_name_the_line(tmp_path):
+    for second, message in (
+        ("{", r"dev\.jsonl:2 is not JSON"),
+        ("[1]", r"dev\.jsonl:2 is not a JSON object"),
+        ('{"text_a": "甲", "label": "1"}', r"dev\.jsonl:2 has no text_b"),
+        ('{"text_a": "甲", "text_b": "乙", "label": 7}', r"dev\.jsonl:2 has the label '7'"),
+    ):
+        text = '{"text_a": "甲", "text_b": "乙", "label": "0"}\n' + second
+        with pytest.raises(UserError, match=message):
+            read_file(get_task("bq"), table(tmp_path, text, "dev.jsonl"))
+
+
+def test_parquet_as_the_hub_keeps_it(tmp_path):
+    """Classes are numbers with names, in an order that is not the task's."""
+    from datasets import ClassLabel, Dataset, Features, Value
+
+    names = ClassLabel(names=["entailment", "neutral", "contradiction"])
+    features = Features({"premise": Value("string"), "hypothesis": Value("string"), "label": names})
+    rows = {"premise": ["甲", "乙"], "hypothesis": ["丙", "丁"], "label": [2, 0]}
+    Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "dev.parquet")
+    assert as_pairs(read_file(get_task("xnli"), tmp_path / "dev.parquet")) == [
+        ("甲", "丙", 0),
+        ("乙", "丁", 1),
+    ]
+    rows["label"][1] = -1
+    Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "dev.parquet")
+    with pytest.raises(UserError, match=r"dev\.parquet:2 has the label '-1'"):
+        read_file(get_task("xnli"), tmp_path / "dev.parquet")
+    (tmp_path / "dev.parquet").write_bytes(b"PAR1....")
+    with pytest.raises(UserError, match=r"dev\.parquet is not a Parquet file"):
+        read_file(get_task("xnli"), tmp_path / "dev.parquet")
+
+
+@pytest.mark.parametrize("form", ["lists", "dicts", "parquet"])
+def test_questions_as_rows(tmp_path, form):
+    """Answers as a dict of lists or a list of dicts; places in UTF-16 units as everywhere."""
+    row = {"id": "q", "context": "𠮷田說好", "question": "誰？"}
+    answers = {"text": ["說", "好"], "answer_start": [3, 4]}
+    if form == "dicts":
+        answers = [{"text": t, "answer_start": s} for t, s in zip(*answers.values(), strict=True)]
+    path = tmp_path / ("dev.parquet" if form == "parquet" else "dev.jsonl")
+    if form == "parquet":
+        from datasets import Dataset
+
+        Dataset.from_list([{**row, "answers": answers}]).to_parquet(path)
+    else:
+        path.write_text(json.dumps({**row, "answers": answers}), "utf-8")
+    (example,) = read_file(get_task("drcd"), path)
+    assert (example.id, example.question, example.context) == ("q", "誰？", "𠮷田說好")
+    assert (example.answers, example.start) == (("說", "好"), 2)
+
+
+def test_rows_without_labels_are_read_when_asked_for(tmp_path):
+    for name, text in (("dev.tsv", "甲\t乙\n"), ("dev.csv", "text_a,text_b\n甲,乙\n")):
+        path = table(tmp_path, text, name)
+        assert as_pairs(read_file(get_task("bq"), path, labelled=False)) == [("甲", "乙", None)]
+        with pytest.raises(UserError, match=r"2 column"):
+            read_file(get_task("bq"), path)
 
 
 # --- questions ------------------------------------------------------------------------------------
@@ -226,6 +324,45 @@ def test_missing_files_say_what_to_do(tmp_path):
     write_pairs(tmp_path / "lcqmc", "train", 5)
     with pytest.raises(UserError, match=r"needs dev\.tsv, test\.tsv"):
         load(get_task("lcqmc"), tmp_path)
+
+
+def test_a_file_of_another_format_is_found(tmp_path):
+    """The published name first; two others are one too many."""
+    folder = tmp_path / "bq"
+    for name in ("train", "dev", "test"):
+        write_pairs(folder, name, 20)
+    table(folder, "text_a,text_b,label\n甲,乙,1\n丙,丁,0\n", "dev.csv")
+    assert len(load(get_task("bq"), tmp_path).splits["dev"]) == 20
+    (folder / "dev.tsv").unlink()
+    assert [row.text_a for row in load(get_task("bq"), tmp_path).splits["dev"]] == ["甲", "丙"]
+    table(folder, "{}", "dev.jsonl")
+    with pytest.raises(UserError, match=r"dev\.csv and dev\.jsonl; keep one"):
+        load(get_task("bq"), tmp_path)
+
+
+def test_gold_that_is_not_real_is_refused(tmp_path):
+    """Hidden test files carry one label throughout; or answers that stand nowhere."""
+    folder = tmp_path / "bq"
+    for name in ("train", "dev"):
+        write_pairs(folder, name, 20)
+    table(folder, "".join(f"甲{i}\t乙\t0\n" for i in range(9)), "test.tsv")
+    with pytest.raises(UserError, match=r"test\.tsv has the label 0 on all 9 rows"):
+        load(get_task("bq"), tmp_path)
+    (tmp_path / "cmrc2018").mkdir()
+    spans(tmp_path / "cmrc2018", {"data": [article("甲乙", ("q", [("甲", 0)]))]}, "train.json")
+    for answers in ([], [("FAKE_ANSWER_1", -1), ("FAKE_ANSWER_2", -1)]):
+        spans(tmp_path / "cmrc2018", {"data": [article("甲乙", ("q", answers))]})
+        with pytest.raises(UserError, match=r"dev\.json has no answer that stands in its context"):
+            load(get_task("cmrc2018"), tmp_path)
+
+
+def test_a_traditional_task_in_simplified_script_is_refused(tmp_path):
+    (tmp_path / "drcd").mkdir()
+    for name in ("train.json", "dev.json", "test.json"):
+        text = "他在电脑上学习汉语" if name == "dev.json" else "他在電腦上學習漢語"
+        spans(tmp_path / "drcd", {"data": [article(text, ("q", [("他", 0)]))]}, name)
+    with pytest.raises(UserError, match=r"dev\.json is in simplified script, but DRCD is in traditional"):
+        load(get_task("drcd"), tmp_path)
 
 
 REAL = {

@@ -2,16 +2,18 @@
 
 import csv
 import dataclasses
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+from benchmarks import plots, tables
 from benchmarks.groups import Group, load_groups
 from benchmarks.published import load_published
 from benchmarks.record import Record, record_path, write_record
 from benchmarks.render import escape
-from benchmarks.tables import item_error, run, write_tables
+from benchmarks.tables import item_error, run
 from benchmarks.tasks import TASKS
 from provenance import UserError, write_json
 
@@ -49,6 +51,11 @@ def results(tmp_path):
     for seed, score in enumerate(TEN):
         write_record(folder, record(seed, 70.0 if seed == 4 else 60.0, score))
     return folder
+
+
+def write_tables(results: Path, reference: Path, out: Path, pictures: bool = False) -> None:
+    """Without pictures, which take seconds, where nothing looks at them."""
+    tables.write_tables(results, reference, out, pictures=pictures)
 
 
 def page(out: Path, name: str) -> str:
@@ -90,17 +97,17 @@ def test_best_dev_seed_is_the_lowest_of_equals():
 
 
 def test_same_bytes_each_time_and_whatever_machine_or_date(results, tmp_path):
-    write_tables(results, REFERENCE, tmp_path / "one")
+    write_tables(results, REFERENCE, tmp_path / "one", pictures=True)
     moved = tmp_path / "elsewhere"
     for seed, score in reversed(list(enumerate(TEN))):
         other = record(seed, 70.0 if seed == 4 else 60.0, score)
         write_record(
             moved, dataclasses.replace(other, environment={"python": "4"}, seconds=99.0, started="x")
         )
-    write_tables(moved, REFERENCE, tmp_path / "two")
+    write_tables(moved, REFERENCE, tmp_path / "two", pictures=True)
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "two").iterdir())
-    assert len(names) == 4 * len(TASKS) + 3
+    assert len(names) == 5 * len(TASKS) + 4 + 4 + 1  # tasks, overall, two plots, the page
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
 
@@ -267,3 +274,87 @@ def test_a_source_without_group_is_named(tmp_path):
 
 def test_latex_is_escaped():
     assert escape("a_b & 50% {x} #1 \\ ± †") == (r"a\_b \& 50\% \{x\} \#1 \textbackslash{} $\pm$ $\dagger$")
+
+
+# --- pictures and the page ------------------------------------------------------------------------
+
+
+def test_pictures_hold_no_metadata_and_every_seed_is_a_dot(results, tmp_path):
+    """PNG: header, pixels, end, and their size alone; SVG: ten dots of ours beside HFL's."""
+    write_tables(results, REFERENCE, tmp_path / "out", pictures=True)
+    data = (tmp_path / "out" / f"{PAIR.name}.png").read_bytes()
+    chunks, place = [], 8
+    while place < len(data):
+        size = int.from_bytes(data[place : place + 4], "big")
+        chunks.append(data[place + 4 : place + 8])
+        place += size + 12
+    assert set(chunks) == {b"IHDR", b"pHYs", b"IDAT", b"IEND"}
+    drawing = page(tmp_path / "out", "parameters.svg")
+    assert "<dc:date>" not in drawing
+    assert PAIR.title in drawing  # text is text
+    groups = load_groups(results)
+    (ours,) = plots.measured([PAIR], groups)
+    assert (ours.scores, ours.parameters, ours.flops) == (tuple(TEN), 12_280_576, None)
+    figure = plots.scatter([PAIR], [ours], lambda s: s.parameters, "title", "parameters")
+    (dots,) = figure.axes[0].collections
+    assert [float(y) for _, y in dots.get_offsets()] == TEN
+
+
+def test_reduced_scores_have_panels_of_their_own():
+    """Published models are drawn beside the full protocol only."""
+    kinds = {"full": 60.0, "reduced": 50.0, "published": 70.0}
+    series = [plots.Series("m", PAIR.name, kind, 1e7, None, (y,)) for kind, y in kinds.items()]
+    figure = plots.scatter([PAIR], series, lambda s: s.parameters, "t", "x")
+    drawn = [[float(c.get_offsets()[0][1]) for c in panel.collections] for panel in figure.axes]
+    assert drawn == [[60.0, 70.0], [50.0]]
+    assert not plots.scatter([PAIR], series, lambda s: s.flops, "t", "x").axes[0].collections
+
+
+def test_pretraining_of_published_models_is_that_of_the_presets():
+    """HFL's small: a million steps of 1,024 rows of 512 tokens; means, else the only number."""
+    found = {s.model: s for s in plots.published([PAIR], load_published(REFERENCE)) if s.flops}
+    assert found["ELECTRA-small"].flops == found["ELECTRA-180g-small"].flops
+    per_token = found["ELECTRA-small"].flops / (1e6 * 1024 * 512)
+    assert 6 * (12.3e6 - 21128 * 128) < per_token < 12 * 12.3e6  # six per weight, and a generator
+    assert {"ELECTRA-base", "ELECTRA-180g-large", "ELECTRA-small-ex"} <= found.keys()
+    assert found["ELECTRA-small"].parameters == 12e6
+
+
+def test_characters_without_a_shape_are_written_as_code_points():
+    """The font that comes with matplotlib has no Chinese; formulas are not set."""
+    assert plots.drawable("模型-a ± †") == "U+6A21 U+578B -a ± †"
+    assert plots.drawable("$x$") == r"\$x\$"
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_escapes(results, tmp_path):
+    model = {"name": "<b>&名", "weights_sha256": "cd" * 32, "parameters": 1_000_000}
+    write_record(results, record(0, 50.0, 51.0, bench_id="f" * 12, model=model))
+    write_tables(results, REFERENCE, tmp_path / "out", pictures=True)
+    text = page(tmp_path / "out", "index.html")
+    assert "&lt;b&gt;&amp;名" in text
+    assert "<b>" not in text
+    for outside in ("src=", "@import", "url(http", "<link", "<iframe"):
+        assert outside not in text
+    links = re.findall(r'href="([^"]*)"', text)
+    assert links
+    assert all(link.startswith("#") for link in links)
+    assert text.count("<svg") == 2
+    assert len(re.findall(r'<section id="', text)) == len(TASKS) + 1
+    assert '<th scope="col">Model</th>' in text
+
+
+def test_ceiling_and_item_interval_reach_the_tables(tmp_path):
+    """The interval is the mean of the runs' bounds: (50 + 52) / 2 and (60 + 64) / 2."""
+    task = next(task for task in TASKS.values() if task.kind == "span")
+    for seed, bounds in enumerate([[50.0, 60.0], [52.0, 64.0]]):
+        scores = {"dev": {"exact_match": 55.0, "f1": 70.0}}
+        made = record(
+            seed, 0, 0, task=task.name, scores=scores, ceiling={"dev": {"exact_match": 95.15, "f1": 97.0}}
+        )
+        write_record(tmp_path, dataclasses.replace(made, intervals={"dev": {"exact_match": bounds}}))
+    write_tables(tmp_path, REFERENCE, tmp_path / "out")
+    em, f1 = rows_of(tmp_path / "out", f"{task.name}.csv")
+    assert (em["items_low"], em["items_high"], em["ceiling"]) == ("51.0000", "62.0000", "95.1500")
+    assert (f1["items_low"], f1["ceiling"]) == ("", "97.0000")
+    assert "Ceiling EM" in page(tmp_path / "out", f"{task.name}.md")
+    assert "| dev 95.15 |" in page(tmp_path / "out", f"{task.name}.md")

@@ -39,7 +39,7 @@ def test_an_unknown_task_lists_the_six():
 def test_defaults_follow_the_published_recipe(name, length, epochs, rate):
     """No task falls back to a length of 128 because of its name."""
     task = get_task(name)
-    assert (task.max_length, task.epochs, task.bert_learning_rate) == (length, epochs, rate)
+    assert (task.max_length, task.epochs, task.learning_rates["bert"]) == (length, epochs, rate)
     assert task.max_answer_length == (100 if task.kind == "span" else None)
 
 
