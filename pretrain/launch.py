@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,18 @@ def stop_on_sigterm() -> Iterator[list[int]]:
         yield seen
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def name_lost_process() -> Iterator[None]:
+    """In one of several processes: another one that is gone becomes a sentence, where gloo or nccl fail."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not re.search(r"closed by peer|reset by peer|NCCL|[Tt]imed out", str(error)):
+            raise
+        rank = os.environ.get("RANK", "0")
+        raise UserError(f"process {rank} lost another process; see what that one says") from error
 
 
 def launch(processes: int, arguments: Sequence[str]) -> None:

@@ -46,6 +46,6 @@ def plan(
     if 10 * config.warmup > config.steps:
         lines.append(
             f"warning: the warm-up of {config.warmup:,} steps is more than a tenth of the run; "
-            f"--warmup {config.steps // 20} would suit it"
+            f"--warmup {max(1, config.steps // 20)} would suit it"
         )
     return "\n".join(lines)

@@ -27,7 +27,7 @@ from pretrain.device import autocast, default_dtype, keep_freed_memory, pick_dev
 from pretrain.evaluate import entropy, evaluate
 from pretrain.export import export_model
 from pretrain.flops import step_flops
-from pretrain.launch import stop_on_sigterm
+from pretrain.launch import name_lost_process, stop_on_sigterm
 from pretrain.objectives import OBJECTIVES, Loss, Objective, add_losses, build_model, mean_losses
 from pretrain.optim import Adam, LossScale, clipping, learning_rate, parameter_groups
 from pretrain.plan import plan
@@ -286,7 +286,8 @@ def train(arguments: Arguments) -> None:
 
 def main() -> None:
     """Entry point of ``python -m pretrain.train``."""
-    train(parse(sys.argv[1:]))
+    with name_lost_process():
+        train(parse(sys.argv[1:]))
 
 
 if __name__ == "__main__":
