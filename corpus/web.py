@@ -1,203 +1,150 @@
-"""Web pages to plain text: the encoding found and checked, the main text by trafilatura, no navigation."""
+"""Web pages to plain text: the main text, without menus, share bars, comments and other lists of links.
+
+Sentences are worth their length; links, labels and every step through the tree from one block of text to the
+next cost. The main text is the run of blocks that is worth most: the maximum subarray of these values, found
+in one pass (Kadane's algorithm). What lies outside the element that holds nearly all of the run is left off
+(disclaimers, calls to subscribe), and neighbours of the same kind as its paragraphs are let in (a signature,
+a date). ``docs/corpus.md`` compares the result with those of extraction libraries.
+"""
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, pairwise
 
-import trafilatura
-from lxml import etree
-from lxml.html import HtmlElement
+from corpus.blocks import Block, Page, read_page
+from corpus.encoding import decode
+from corpus.script import count_han
 
-logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-logging.getLogger("htmldate").setLevel(logging.CRITICAL)
+MAX_BYTES = 8 * 2**20  # larger pages are data
 
-MAX_BYTES = 8 * 2**20  # larger pages are data, and extraction takes minutes
+# Costs in characters of prose. Other values near these give the same texts.
+STEP = 12  # for each element between two blocks, beyond what two paragraphs side by side need
+LINK = 3  # for each character in a link
+LABEL = 10  # for each block without a clause
+HEADLINE = 8  # characters; a block that begins with links of this length is a headline with a summary
+MOST = 0.8  # the element that holds this share of a run's Han characters is the article
 
-_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
-# Labels that mean a superset of what they say, as browsers read them (WHATWG Encoding Standard).
-_ALIASES = {
-    **dict.fromkeys(("gb2312", "gbk", "gb-2312", "gb_2312-80", "x-gbk", "cp936", "gb18030"), "gb18030"),
-    **dict.fromkeys(("big5", "big-5", "big5-hkscs", "cn-big5", "x-x-big5", "cp950"), "big5hkscs"),
-    **dict.fromkeys(("utf8", "utf-8", "unicode-1-1-utf-8"), "utf-8"),
-}
-# Servers send these by default, whatever the page is in.
-_MEANINGLESS = {"iso-8859-1", "iso8859-1", "latin1", "latin-1", "windows-1252", "cp1252", "us-ascii", "ascii"}
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _META = re.compile(rb"<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-# The most frequent characters of Chinese text in both scripts: about a third of it, and next to nothing of
-# wrongly decoded text.
-_FREQUENT = frozenset(
-    "的一是不了在人有我他这這个個们們来來上到时時大地为為子中你说說生国國年着就那和要她出也得里後后自以会會家"
-    "可下而过過天去能对對小多然于於心学學么麼之都好看起发發当當没沒成只如事把还還用第样樣道想作种種开開美总總"
-    "从從无無情己面最女但现現前些所同日手又行意动動方期它头頭经經长長儿兒回位分爱愛老因很给給名法间間知世什两"
-    "兩次使身者被高已亲親其进進此话話常与與，。、：“”「」"
-)
+_META_AREA = 4096  # bytes at the beginning of a page
+_SEPARATOR = re.compile(r" ?(?:[-_|:,·–—：，]|$)")  # before the name of the site or the section
 
 
-def _labels(payload: bytes, content_type: str | None) -> Iterator[str]:
-    """The encodings the HTTP header and the page's own head name, as Python names, in this order."""
+def charset_labels(payload: bytes, content_type: str | None) -> list[str]:
+    """The encodings that the HTTP header and the page's own head name, in this order."""
     found = [match[1] for match in _CHARSET.finditer(content_type or "")]
-    found += [match[1].decode("ascii", "replace") for match in _META.finditer(payload[:4096])]
-    for label in map(str.lower, found):
-        if label not in _MEANINGLESS:
-            yield _ALIASES.get(label, label)
+    return found + [match[1].decode("ascii", "replace") for match in _META.finditer(payload[:_META_AREA])]
 
 
-def _quality(text: str) -> float:
-    """Between -1 and about 0.4: frequent characters' share of the non-ASCII ones, less what is broken."""
-    foreign = [c for c in text if c > "\x7f"]
-    if not foreign:
-        return 0.0
-    broken = text.count("\ufffd")
-    return (sum(c in _FREQUENT for c in foreign) - 10 * broken) / len(foreign)
+def _value(block: Block, title: str) -> int:
+    """What a block adds to a run: its length if it is prose, less what its links cost."""
+    teaser = block.begins_with_link and block.linked >= HEADLINE
+    if block.prose and not teaser and not title.startswith(block.text):
+        return len(block.text) - LINK * block.linked
+    return -LABEL - LINK * block.linked
 
 
-def decode(payload: bytes, content_type: str | None = None) -> str:
-    """A page's bytes as text: by its byte order mark, else UTF-8 where that is valid, else the best reading.
+def _best_run(page: Page) -> tuple[int, int]:
+    """Start and end of the run of blocks that is worth most; (0, 0) if none is worth anything."""
+    best, most = (0, 0), 0
+    start, worth, depth = 0, 0, 0
+    for i, block in enumerate(page.blocks):
+        worth -= STEP * max(0, depth + block.depth - 2 * block.low - 2)
+        depth = block.depth
+        if worth <= 0:
+            start, worth = i, 0
+        worth += _value(block, page.title)
+        if worth > most:
+            best, most = (start, i + 1), worth
+    return best
 
-    Labels in the HTTP header and in the page are checked: one loses to a reading that is clearly better
-    Chinese (a Big5 page that calls itself GBK, say). ``gb2312`` and ``gbk`` mean GB 18030.
 
-    Raises:
-        UnicodeError: more than a hundredth of the page cannot be read in any encoding tried.
+def _inmost(page: Page, start: int, stop: int) -> tuple[int, int]:
+    """The part of a run in the inmost element that holds ``MOST`` of its Han characters.
+
+    An element that is one of several of its kind (a paragraph, a post in a thread) is not entered.
     """
-    for mark, encoding in _BOMS:
-        if payload.startswith(mark):
-            return payload[len(mark) :].decode(encoding, "replace")
-    try:
-        return payload.decode("utf-8")
-    except UnicodeDecodeError:
-        pass
-    readings: list[tuple[float, str]] = []
-    labels = list(_labels(payload, content_type))
-    for encoding in dict.fromkeys([*labels, "utf-8", "gb18030", "big5hkscs"]):
-        try:
-            text = payload.decode(encoding, "replace")
-        except (LookupError, ValueError):  # unknown labels, and codecs that are not text encodings
-            continue
-        bonus = 0.1 if encoding in labels else 0.0
-        readings.append((_quality(text) + bonus, text))
-    text = max(readings, key=lambda reading: reading[0])[1]
-    if text.count("\ufffd") > 0.01 * len(text):
-        raise UnicodeError("the page is in no encoding we know")
-    return text
+    first, blocks = start, page.blocks
+    han = [0, *accumulate(count_han(block.text) for block in blocks[start:stop])]
+
+    def size(part: tuple[int, int]) -> int:
+        return han[part[1] - first] - han[part[0] - first]
+
+    while stop - start > 1:
+        level = min(block.low for block in blocks[start + 1 : stop])
+        cuts = [i for i in range(start + 1, stop) if blocks[i].low == level]
+        parts = list(pairwise([start, *cuts, stop]))
+        largest = max(parts, key=size)
+        kinds = [page.ancestor(blocks[part[0]], level + 1) for part in parts]
+        if size(largest) < MOST * han[-1] or kinds.count(kinds[parts.index(largest)]) > 1:
+            break
+        start, stop = largest
+    return start, stop
 
 
-_CLAUSE = re.compile("[。！？；，…]|[!?] ?$")
-_SENTENCE = re.compile("[。！？…]|[!?] ?$")
-_SPACE = re.compile(r"[ \t\r\f\v\u00a0\u3000]+")
-_BULLET = re.compile(r"^[-•·*|] ?")
-_LONG = 40  # a line of this length is no menu entry
-_MENU = 6  # this many short lines without punctuation in a row are one
+def _with_kin(page: Page, start: int, stop: int) -> list[int]:
+    """The numbers of a run's blocks and of its kin: those in the element of its ends, or in brothers of that.
+
+    Beyond a gap (an advert, a share bar) kin begin with prose, and the gap stays out.
+    """
+    blocks, kinds = page.blocks, page.kinds
+
+    def kin(end: int, others: Iterable[int], step: int) -> Iterator[int]:
+        near, adjacent = blocks[end], True
+        for i in others:
+            if blocks[i + step].low < near.depth - 1:  # the parent ends
+                return
+            far = blocks[i]
+            same = far.element == near.element or kinds[far.element] == kinds[near.element]
+            adjacent = same and not _mostly_links(far) and (adjacent or far.prose)
+            if adjacent:
+                yield i
+
+    if start == stop:
+        return []
+    before = [*kin(start, range(start - 1, -1, -1), 1)][::-1]
+    return [*before, *range(start, stop), *kin(stop - 1, range(stop, len(blocks)), 0)]
 
 
-def _main_lines(text: str | None) -> list[str]:
-    """The lines of an extraction without menus: short lines say something only among sentences."""
-    kept: list[str] = []
-    short: list[str] = []
-    for raw in (text or "").split("\n"):
-        line = _SPACE.sub(" ", raw).strip()
-        content = _BULLET.sub("", line).strip()
-        if not content or content.endswith(">"):
-            continue
-        if content != line and "。" not in content:  # a list item without a full sentence is a menu entry
-            continue
-        if _CLAUSE.search(content) or len(content) >= _LONG:
-            if kept and len(short) < _MENU:
-                kept += short
-            short = []
-            kept.append(content)
-        else:
-            short.append(content)
-    last = max((i for i, line in enumerate(kept) if _SENTENCE.search(line)), default=len(kept))
-    return kept[: last + 1]
+def _mostly_links(block: Block) -> bool:
+    return block.linked > 0.5 * len(block.text)
 
 
-def _prose(lines: list[str]) -> int:
-    """Characters in lines that hold a full sentence."""
-    return sum(len(line) for line in lines if "。" in line)
+def _lines(page: Page, numbers: Iterable[int]) -> Iterator[str]:
+    """The text of blocks without links, what announces them, and cells of tables that hold no clause."""
+    for i in numbers:
+        block, after = page.blocks[i], page.blocks[i + 1 : i + 2]
+        announces = block.text.endswith(("：", ":")) and any(map(_mostly_links, after))
+        cell = not block.prose and page.kinds[block.element].tag in ("td", "th")
+        if not (_mostly_links(block) or announces or cell):
+            yield block.text
 
 
-_INLINE = frozenset(
-    re.findall(r"\w+", "a abbr b big cite em font i ins mark q s small span strong sub sup u")
-)
-_NOT_TEXT = re.findall(
-    r"\w+", "script style noscript template textarea select button nav header footer aside iframe title"
-)
-
-
-def _blocks(tree: HtmlElement) -> list[str]:
-    """All blocks with a full sentence that are not mostly links: for pages whose text is in no paragraphs."""
-    for element in list(tree.iter(*_NOT_TEXT)):
-        element.drop_tree()
-    found: list[str] = []
-    text: list[str] = []
-    linked = 0
-
-    def close() -> None:
-        nonlocal linked
-        block = _SPACE.sub(" ", "".join(text).replace("\n", " ")).strip()
-        if "。" in block and linked < 0.3 * len(block):
-            found.append(block)
-        text.clear()
-        linked = 0
-
-    for event, element in etree.iterwalk(tree, events=("start", "end")):
-        if not isinstance(element.tag, str):
-            if event == "end":
-                text.append(element.tail or "")
-            continue
-        if element.tag not in _INLINE:
-            close()
-        if event == "start":
-            text.append(element.text or "")
-        else:
-            if element.tag == "a":
-                linked += len(element.text_content().strip())
-            text.append(element.tail or "")
-    close()
-    return found
-
-
-def _title(tree: HtmlElement) -> str:
-    title = tree.findtext(".//title") or tree.findtext(".//h1") or ""
-    return _SPACE.sub(" ", title.replace("\n", " ")).strip()
+def _headline(page: Page) -> str:
+    """The longest block that begins the title and is followed by a separator there, else the title."""
+    headlines = [
+        block.text
+        for block in page.blocks
+        if page.title.startswith(block.text)
+        and 3 * len(block.text) > len(page.title)
+        and _SEPARATOR.match(page.title, len(block.text))
+    ]
+    return max(headlines, key=len, default=page.title)
 
 
 def html_to_text(payload: bytes, *, content_type: str | None = None) -> tuple[str, str]:
     """Title and main text of an HTML page, one paragraph a line; the text is empty where none was found.
 
-    Two readings by trafilatura and a plain one; the more careful, unless it lost most of what the next keeps.
+    The title is the headline on the page where that begins its ``<title>``, which often names the site too.
 
     Raises:
-        ValueError: the page cannot be decoded (UnicodeError), is larger than ``MAX_BYTES`` or is no HTML.
+        ValueError: the page cannot be decoded (UnicodeError),
+            is larger than ``MAX_BYTES`` or in more than ``MAX_BLOCKS`` pieces.
     """
     if len(payload) > MAX_BYTES:
         raise ValueError(f"the page has {len(payload)} bytes, more than {MAX_BYTES}")
-    page = decode(payload, content_type)
-
-    def parse() -> HtmlElement:
-        tree = trafilatura.load_html(page)  # extraction changes the tree, so that each reading needs its own
-        if tree is None:
-            raise ValueError("the page is not HTML")
-        for sibling in list(tree.itersiblings()):  # a page with </html> in its middle parses to two roots
-            tree.append(sibling)
-        for element in tree.xpath('//*[contains(@style, "visibility")]'):  # shown by a script once loaded
-            del element.attrib["style"]
-        return tree
-
-    def read(precise: bool) -> list[str]:
-        text = trafilatura.extract(
-            parse(), include_comments=False, include_tables=False, favor_precision=precise
-        )
-        return _main_lines(text)
-
-    tree = parse()
-    title = _title(tree)
-    careful, generous, plain = read(True), read(False), _blocks(tree)
-    lines = careful if _prose(careful) >= 0.6 * _prose(generous) else generous
-    if _prose(lines) < 0.4 * _prose(plain):
-        lines = plain
-    return title, "\n".join(lines)
+    page = read_page(decode(payload, *charset_labels(payload, content_type)))
+    article = _with_kin(page, *_inmost(page, *_best_run(page)))
+    return _headline(page), "\n".join(_lines(page, article))
