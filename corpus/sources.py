@@ -1,297 +1,221 @@
-"""Documents out of files: MediaWiki exports, web archives, JSON lines, plain text and Parquet.
-
-What is yielded is plain text (markup is resolved) that no cleaning rule has touched.
-"""
+"""The inputs of a build: what the user names, checked, cut into parts, and read as documents."""
 
 from __future__ import annotations
 
-import bz2
 import glob
-import gzip
-import json
-import re
-import zlib
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
 
-from corpus.mediawiki import check_head, read_pages
-from corpus.script import script_of
-from corpus.wikitext import wikitext_to_text
-from provenance import UserError
+from corpus.compression import DAMAGE, SUFFIXES, damaged, opened, stream_starts
+from corpus.config import CorpusConfig
+from corpus.documents import FORMATS, MAX_DOCUMENT, Document, Part, Reader, Tally, file_format
+from corpus.formats.lines import HEAD, encoding_of, read_json_lines, read_text
+from corpus.formats.tables import parquet_file, read_dataset, read_parquet
+from corpus.formats.web import read_html, read_warc
+from corpus.formats.wiki import read_mediawiki
+from corpus.hub import PREFIX, Dataset, find_dataset
+from corpus.mediawiki import check_head
+from provenance import UserError, sha256_file
 
+READERS: dict[str, Reader] = {
+    ".xml": read_mediawiki,
+    ".warc": read_warc,
+    ".wet": read_warc,
+    ".html": read_html,
+    ".htm": read_html,
+    ".jsonl": read_json_lines,
+    ".json": read_json_lines,
+    ".txt": read_text,
+    ".parquet": read_parquet,
+}
+PART = 32 * 2**20  # bytes of a file that one rank reads
+_RANKS = 256  # small inputs share ranks as soon as there are more of them
+_INDEX = "-multistream-index"  # of a dump: a list of places, not text
 
-@dataclass(frozen=True)
-class Document:
-    """One document: ``id`` is unique within its file, ``source`` names where it comes from."""
-
-    id: str
-    source: str
-    title: str
-    text: str
-
-
-_REDIRECT = re.compile(r"\s*#\s*(?:redirect|重定向)", re.IGNORECASE)
-_BRACES = re.compile(r"\{[^{}]*\}")
-_HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
-_HEAD = 1 << 16  # bytes that validate_input looks at
-_DAMAGE = (EOFError, OSError, zlib.error)  # what gzip and bz2 raise for cut or altered files
-
-# --- files ----------------------------------------------------------------------------------------
-
-
-def stem(path: Path) -> str:
-    """The file's name without the suffixes that say its format: ``a.b.jsonl.gz`` -> ``a.b``."""
-    name = path.name
-    for suffix in (".gz", ".bz2", *_READERS):
-        name = name.removesuffix(suffix)
-    return name or path.name
+# --- what the user names --------------------------------------------------------------------------
 
 
-def _format(path: Path) -> str | None:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in (".gz", ".bz2"):
-        suffixes.pop()
-    return suffixes[-1] if suffixes and suffixes[-1] in _READERS else None
+def _is_input(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(".") and _INDEX not in path.name
 
 
-def expand_inputs(patterns: Sequence[str]) -> list[Path]:
-    """The files that ``patterns`` (files, globs, folders) name, each once, folders and globs in sorted order.
+def expand_inputs(patterns: Sequence[str]) -> list[Path | Dataset]:
+    """The inputs that ``patterns`` name, each once: files, globs, folders and ``datasets:`` ids.
 
-    A folder means all files of a known format in it and below.
+    Folders and globs are taken in sorted order. A folder means all files of a known format in it and below.
 
     Raises:
-        UserError: a pattern names nothing, or a file of no known format.
+        UserError: a pattern names nothing, or a file of no known format, or a dataset that is not there.
     """
-    paths: dict[Path, None] = {}
+    inputs: dict[Path | Dataset, None] = {}
     for pattern in patterns:
-        if Path(pattern).is_dir():
-            inside = sorted(path for path in Path(pattern).rglob("*") if path.is_file())
-            found = [p for p in inside if _format(p) and not any(x.startswith(".") for x in p.parts[-1:])]
+        found: list[Path | Dataset]
+        if pattern.startswith(PREFIX):
+            found = [find_dataset(pattern)]
+        elif Path(pattern).is_dir():
+            found = [p for p in sorted(Path(pattern).rglob("*")) if _is_input(p) and file_format(p)]
         elif Path(pattern).is_file():
             found = [Path(pattern)]
         else:
-            found = [p for p in map(Path, sorted(glob.glob(pattern, recursive=True))) if p.is_file()]
+            found = [p for p in map(Path, sorted(glob.glob(pattern, recursive=True))) if _is_input(p)]
         if not found:
             raise UserError(f"no input: {pattern} names no file; give files, folders or a quoted glob")
-        paths |= dict.fromkeys(found)
-    for path in paths:
+        inputs |= dict.fromkeys(found)
+    for path in inputs:
         _reader(path)
-    return list(paths)
+    return list(inputs)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """The file's uncompressed bytes. Damage shows while reading: see ``_damaged``."""
-    if not path.is_file():
-        raise UserError(f"{path} does not exist; give files, folders or a quoted glob")
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
-    try:
-        file: BinaryIO = openers.get(path.suffix.lower(), open)(path, "rb")
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror or error})") from None
-    with file:
-        yield file
-
-
-def _damaged(path: Path, error: BaseException, where: str = "") -> UserError:
-    state = "is cut off" if isinstance(error, EOFError) else f"is damaged or not what its name says ({error})"
-    return UserError(f"{path}{where} {state}; download or make it again")
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines without their ends; only ``\\n`` ends a line (U+2028 does not); no byte order mark."""
-    number = 0
-    with _opened(path) as file:
-        try:
-            for number, raw in enumerate(file, 1):
-                try:
-                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    raise UserError(
-                        f"{path} line {number} is not UTF-8 (at its byte {error.start + 1}); convert the file"
-                    ) from None
-                yield number, line.rstrip("\r\n")
-        except _DAMAGE as error:
-            raise _damaged(path, error, f" after line {number}") from None
-
-
-# --- one reader for each format -------------------------------------------------------------------
-
-
-def _read_mediawiki(path: Path, text_key: str, counts: Counter[str]) -> Iterator[Document]:
-    with _opened(path) as file:
-        try:
-            for page in read_pages(file, path):
-                counts["pages"] += 1
-                if page.namespace.strip() != "0":
-                    counts["skipped: namespace"] += 1
-                elif page.redirect or _REDIRECT.match(page.text):
-                    counts["skipped: redirect"] += 1
-                elif page.model not in ("wikitext", ""):
-                    counts["skipped: not wikitext"] += 1
-                else:
-                    prose = _BRACES.sub("", page.text)  # -{zh-hans:...;zh-hant:...}- has both scripts
-                    script = "hant" if script_of(prose) == "hant" else "hans"
-                    text = wikitext_to_text(page.text, title=page.title, script=script)
-                    yield Document(f"wiki/{page.id}", "wiki", page.title, text)
-        except _DAMAGE as error:
-            raise _damaged(path, error) from None
-
-
-def _is_html(content_type: str, payload: bytes) -> bool:
-    if content_type:
-        return "html" in content_type.lower()
-    return bool(_HTML.search(payload[:2048]))
-
-
-def _read_warc(path: Path, text_key: str, counts: Counter[str]) -> Iterator[Document]:
-    from corpus.warc import read_records  # with the next one half a second, which other formats need not wait
-    from corpus.web import html_to_text
-
-    with _opened(path) as file:
-        for record in read_records(file, path):
-            counts["records"] += 1
-            if record.kind != "response":
-                counts["skipped: not a response"] += 1
-            elif record.status[:1] not in ("2", ""):
-                counts["skipped: status"] += 1
-            elif not _is_html(record.content_type, record.payload):
-                counts["skipped: not HTML"] += 1
-            else:
-                counts["pages"] += 1
-                try:
-                    title, text = html_to_text(record.payload, content_type=record.content_type)
-                except Exception:  # a page from the open web must not end a build: any failure is counted
-                    counts["skipped: failed page"] += 1
-                    continue
-                yield Document(record.address or f"{stem(path)}/{record.number}", "web", title, text)
-
-
-def _document(path: Path, number: int, entry: dict[str, object], text: str) -> Document:
-    def value(key: str, default: str) -> str:
-        given = entry.get(key)
-        return default if given is None or given == "" else str(given)
-
-    return Document(
-        value("id", f"{stem(path)}/{number}"), value("source", stem(path)), value("title", ""), text
-    )
-
-
-def _read_json_lines(path: Path, text_key: str, counts: Counter[str]) -> Iterator[Document]:
-    for number, line in _lines(path):
-        if not line.strip():
-            continue
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{path} line {number} is not JSON ({error}); give one object a line") from None
-        text = entry.get(text_key) if isinstance(entry, dict) else None
-        if not isinstance(text, str):
-            raise UserError(f'{path} line {number} has no text under "{text_key}"; give objects that have')
-        yield _document(path, number, entry, text)
-
-
-def _read_text(path: Path, text_key: str, counts: Counter[str]) -> Iterator[Document]:
-    paragraphs: list[str] = []
-    number = 1
-    for _, line in _lines(path):
-        if line.strip():
-            paragraphs.append(line)
-        elif paragraphs:
-            yield _document(path, number, {}, "\n".join(paragraphs))
-            number += 1
-            paragraphs = []
-    if paragraphs:
-        yield _document(path, number, {}, "\n".join(paragraphs))
-
-
-def _read_parquet(path: Path, text_key: str, counts: Counter[str]) -> Iterator[Document]:
-    import pyarrow
-    import pyarrow.parquet
-
-    with _opened(path) as file:
-        try:
-            table = pyarrow.parquet.ParquetFile(file)
-            present = table.schema_arrow.names
-            if text_key not in present:
-                raise UserError(f'{path} has no column "{text_key}" (it has {", ".join(present)})')
-            columns = [key for key in ("id", "source", "title", text_key) if key in present]
-            number = 0
-            for batch in table.iter_batches(batch_size=1024, columns=columns):
-                for entry in batch.to_pylist():
-                    number += 1
-                    text = entry.get(text_key)
-                    if text is not None and not isinstance(text, str):
-                        raise UserError(f'{path} row {number} has no text under "{text_key}"')
-                    yield _document(path, number, entry, text or "")
-        except (pyarrow.ArrowException, *_DAMAGE) as error:
-            raise _damaged(path, error) from None
-
-
-Reader = Callable[[Path, str, Counter[str]], Iterator[Document]]
-_READERS: dict[str, Reader] = {
-    ".xml": _read_mediawiki,
-    ".warc": _read_warc,
-    ".jsonl": _read_json_lines,
-    ".json": _read_json_lines,
-    ".txt": _read_text,
-    ".parquet": _read_parquet,
-}
-
-
-def _reader(path: Path) -> Reader:
-    known = _format(path)
+def _reader(path: Path | Dataset) -> Reader:
+    if isinstance(path, Dataset):
+        return read_dataset
+    known = file_format(path)
     if known is None:
-        raise UserError(f"{path} is of no known format; give {', '.join(_READERS)}, also with .gz or .bz2")
-    return _READERS[known]
+        formats, packed = ", ".join(FORMATS), ", ".join(SUFFIXES)
+        raise UserError(f"{path} is of no known format; give {formats}, also with {packed}")
+    return READERS[known]
+
+
+def input_identity(path: Path | Dataset) -> dict[str, str]:
+    """What tells inputs apart: a file's name and the sha256 of its bytes, a dataset's name and revision."""
+    if isinstance(path, Dataset):
+        return {"name": str(path), "revision": path.revision}
+    return {"name": path.name, "sha256": sha256_file(path)}
+
+
+def validate_input(path: Path | Dataset, config: CorpusConfig | None = None) -> None:
+    """Read the beginning of an input and check that it is what its name says; costs milliseconds.
+
+    Raises:
+        UserError: the input is missing, empty, not readable, of another format, or lacks the text column.
+    """
+    config, reader = config or CorpusConfig(), _reader(path)
+    if isinstance(path, Dataset):
+        next(reader(Part(path), config, Tally()), None)
+        return
+    known = file_format(path)
+    with opened(path) as file:
+        try:
+            head = file.read(HEAD)
+        except DAMAGE as error:
+            raise damaged(path, error) from None
+    if not head:
+        raise UserError(f"{path} is empty; leave it out")
+    if known == ".xml":
+        check_head(head, path, whole=len(head) < HEAD)
+    elif known in (".warc", ".wet") and not head.startswith(b"WARC/"):
+        raise UserError(f"{path} holds no WARC record; give a WARC")
+    elif known in (".jsonl", ".json", ".txt", ".parquet"):
+        next(reader(Part(path), config, Tally()), None)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def _at_bytes(path: Path, starts: Sequence[int]) -> list[Part]:
+    return [Part(path, start, end) for start, end in zip([0, *starts], [*starts, None], strict=True)]
+
+
+def _at_lines(path: Path, config: CorpusConfig) -> list[Part]:
+    """Cut before a line; where blank lines divide documents, only behind one of these."""
+    text, blank_divides = file_format(path) == ".txt", config.text_documents == "blank"
+    with opened(path) as file:
+        encoding = encoding_of(file.read(HEAD), config) or "utf-8"
+    parts = [Part(path)]
+    offset, line, number = 0, 1, 1
+    fresh, blank = True, True  # whether a line begins here, and whether a blank one ends here
+    with open(path, "rb") as file:
+        while piece := file.readline(MAX_DOCUMENT):
+            if fresh:
+                if offset - parts[-1].start >= PART and (blank or not (text and blank_divides)):
+                    parts[-1] = replace(parts[-1], end=offset)
+                    parts.append(Part(path, offset, None, line, number))
+                follows, blank = blank, text and not piece.decode(encoding, "replace").strip()
+                number += not blank and (follows or not blank_divides)
+            fresh = piece.endswith(b"\n")
+            line += fresh
+            offset += len(piece)
+    return parts
+
+
+def _at_row_groups(path: Path) -> list[Part]:
+    parts, size, number = [Part(path)], 0, 1
+    with parquet_file(path) as table:
+        for group in range(table.num_row_groups):
+            if size >= PART:
+                parts[-1] = replace(parts[-1], end=group)
+                parts.append(Part(path, group, None, number=number))
+                size = 0
+            facts = table.metadata.row_group(group)
+            size, number = size + facts.total_byte_size, number + facts.num_rows
+    return parts
+
+
+def parts_of(path: Path | Dataset, config: CorpusConfig) -> list[Part]:
+    """The parts in which an input is read, in order; they depend on the input alone.
+
+    Their documents are those of the whole input, in its order. What cannot be cut is one part: gzip, xz and
+    zstandard streams, archives, pages.
+    """
+    if isinstance(path, Dataset):
+        return [Part(path, shard, shard + 1) for shard in range(path.shards)]
+    size, known, packing = path.stat().st_size, file_format(path), path.suffix.lower()
+    if size > PART and known == ".xml" and packing == ".bz2":
+        return _at_bytes(path, stream_starts(path, PART))
+    if size > PART and packing not in SUFFIXES:
+        if known == ".xml":
+            return _at_bytes(path, range(PART, size, PART))
+        if known in (".jsonl", ".json") or (known == ".txt" and config.text_documents != "file"):
+            return _at_lines(path, config)
+        if known == ".parquet":
+            return _at_row_groups(path)
+    return [Part(path)]
+
+
+def plan(inputs: Sequence[Path | Dataset], config: CorpusConfig) -> tuple[tuple[Part, ...], ...]:
+    """What each rank of the read step reads. Large inputs take several ranks; many small ones share them."""
+
+    def size(part: Part) -> int:
+        whole = isinstance(part.path, Path) and part.start == 0 and part.end is None
+        return part.file.stat().st_size if whole else PART
+
+    parts = [part for path in inputs for part in parts_of(path, config)]
+    share = min(PART, sum(map(size, parts)) // _RANKS)
+    ranks: list[list[Part]] = []
+    filled = 0
+    for part in parts:
+        if not ranks or filled + size(part) > share:
+            ranks.append([])
+            filled = 0
+        ranks[-1].append(part)
+        filled += size(part)
+    return tuple(map(tuple, ranks))
 
 
 def read_documents(
-    path: Path, *, text_key: str = "text", counts: Counter[str] | None = None
+    source: Path | Dataset | Part, config: CorpusConfig | None = None, tally: Tally | None = None
 ) -> Iterator[Document]:
-    """The documents of one file, read as its suffix says, in constant memory.
+    """The documents of an input or of a part of one, in constant memory.
 
     Args:
-        path: ``.xml`` (MediaWiki export), ``.warc``, ``.jsonl`` or ``.json`` (one object a line), ``.txt``
-            (documents divided by blank lines), ``.parquet``; each also with ``.gz`` or ``.bz2``.
-        text_key: the key or column of JSON lines and Parquet that holds the text.
-        counts: gets what was read and what was skipped, and why.
+        source: ``.xml`` (MediaWiki export), ``.warc``, ``.wet``, ``.html``, ``.jsonl`` or ``.json`` (one
+            object a line), ``.txt``, ``.parquet``; each also with ``.gz``, ``.bz2``, ``.xz`` or ``.zst``; a
+            dataset.
+        config: says the text column, the encoding, how text is divided, what becomes of disambiguation pages.
+        tally: gets what was read and what was skipped, and why.
 
     Raises:
-        UserError: a file that is missing, damaged, cut off, not UTF-8 or not of its format (with the line).
+        UserError: an input that is missing, damaged, cut off, not in its encoding or format (with the line),
+            or that expands as no text does.
     """
-    counts = Counter() if counts is None else counts
-    for document in _reader(path)(path, text_key, counts):
-        if document.text.strip():
-            counts["documents"] += 1
-            yield document
+    part = source if isinstance(source, Part) else Part(source)
+    tally = Tally() if tally is None else tally
+    for document in _reader(part.path)(part, config or CorpusConfig(), tally):
+        if not document.text.strip():
+            tally.skip("empty")
+        elif len(document.text) > MAX_DOCUMENT:
+            tally.skip("too large")
         else:
-            counts["skipped: empty"] += 1
-
-
-def validate_input(path: Path) -> None:
-    """Read the beginning of a file and check that it is what its suffix says; costs milliseconds.
-
-    Raises:
-        UserError: the file is missing, empty, not readable, or of another format.
-    """
-    reader = _reader(path)
-    with _opened(path) as file:
-        try:
-            head = file.read(_HEAD)
-        except _DAMAGE as error:
-            raise _damaged(path, error) from None
-    if not head:
-        raise UserError(f"{path} is empty; leave it out")
-    if reader is _read_mediawiki:
-        check_head(head, path, whole=len(head) < _HEAD)
-    elif reader is _read_warc and not head.startswith(b"WARC/"):
-        raise UserError(f"{path} holds no WARC record; give a WARC")
-    elif reader is _read_parquet and not head.startswith(b"PAR1"):
-        raise UserError(f"{path} is no Parquet file")
-    elif reader in (_read_json_lines, _read_text):
-        next(reader(path, "text", Counter()), None)
+            tally.counts["documents"] += 1
+            yield document

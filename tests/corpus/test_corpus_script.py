@@ -3,7 +3,7 @@
 import pytest
 
 from corpus.config import PRESETS
-from corpus.script import available, conversion_facts, converter, script_of
+from corpus.script import HAN, available, conversion_facts, converter, count_han, script_of
 from provenance import UserError
 
 
@@ -86,3 +86,14 @@ def test_conversion_facts_name_version_and_dictionaries() -> None:
     assert facts["convert"] == "t2s"
     assert facts["opencc"]
     assert len(facts["dictionaries_sha256"]) == 64
+
+
+def test_count_han_is_what_the_pattern_finds() -> None:
+    """Every code point, lone surrogates among them, short and long texts."""
+    for first in range(0, 0x110000, 0x1000):
+        text = "".join(map(chr, range(first, first + 0x1000)))
+        assert count_han(text) == len(HAN.findall(text)), hex(first)
+    mixed = "".join(map(chr, range(0, 0x40000, 7)))
+    for size in (0, 1, 199, 200, 201, 5000):
+        assert count_han(mixed[-size:]) == len(HAN.findall(mixed[-size:]))
+    assert count_han("\ud840\udc00" * 200) == 0  # two surrogates are no character

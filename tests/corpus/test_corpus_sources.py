@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import tracemalloc
-from collections import Counter
 
 import pyarrow
 import pyarrow.parquet
@@ -13,7 +12,9 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from corpus.sources import Document, expand_inputs, read_documents, validate_input
+from corpus.config import CorpusConfig
+from corpus.documents import Document, Tally
+from corpus.sources import expand_inputs, read_documents, validate_input
 from provenance import UserError
 
 
@@ -44,12 +45,12 @@ def test_mediawiki(tmp_path):
     """Namespace 0 without redirects; the variant follows the page's own script; ids are the page ids."""
     path = tmp_path / "zhwiki.xml"
     path.write_bytes(export(*PAGES))
-    counts = Counter()
-    assert list(read_documents(path, counts=counts)) == [
+    tally = Tally()
+    assert list(read_documents(path, tally=tally)) == [
         Document("wiki/7", "wiki", "甲", "甲是软件。\u00a0A&B"),
         Document("wiki/8", "wiki", "乙", "這個程式是軟體，與電腦有關。"),
     ]
-    assert counts == {
+    assert tally.counts == {
         "pages": 6,
         "documents": 2,
         "skipped: redirect": 2,
@@ -115,8 +116,9 @@ def test_warc(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(warc(*RESPONSES, gzipped=name.endswith(".gz")))
     validate_input(path)
-    counts = Counter()
-    documents = list(read_documents(path, counts=counts))
+    tally = Tally()
+    documents = list(read_documents(path, tally=tally))
+    counts = tally.counts
     assert [(d.id, d.source, d.title) for d in documents] == [
         ("http://a.example/1", "web", "题目"),
         ("http://a.example/4", "web", "题目"),
@@ -174,7 +176,8 @@ def test_text_and_other_key(tmp_path):
         Document("b/2", "b", "", "丙"),
     ]
     (tmp_path / "c.jsonl").write_text('{"content": "甲"}', encoding="utf-8")
-    assert [d.text for d in read_documents(tmp_path / "c.jsonl", text_key="content")] == ["甲"]
+    config = CorpusConfig(text_key="content")
+    assert [d.text for d in read_documents(tmp_path / "c.jsonl", config)] == ["甲"]
 
 
 def test_parquet(tmp_path):
@@ -183,7 +186,7 @@ def test_parquet(tmp_path):
     validate_input(path)
     assert list(read_documents(path)) == [Document("x", "d", "", "甲"), Document("d/2", "d", "", "乙")]
     with pytest.raises(UserError, match='no column "body"'):
-        list(read_documents(path, text_key="body"))
+        list(read_documents(path, CorpusConfig(text_key="body")))
 
 
 BAD = {
