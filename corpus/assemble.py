@@ -30,6 +30,8 @@ def assemble(
         for path in sorted((job.work / kind).glob("*.parquet")):
             rows.link_or_copy(path, final / kind / path.name)
             counted[f"{kind}/{path.name}"] = pq.read_metadata(path).num_rows
+    rows.link_or_copy(job.work / "clusters.parquet", final / "clusters.parquet")
+    counted["clusters.parquet"] = pq.read_metadata(final / "clusters.parquet").num_rows
     for length in job.config.lengths:
         for split in ("train", "heldout"):
             source, target = job.work / f"rows-{length}" / split, final / f"rows-{length}" / split
@@ -38,7 +40,7 @@ def assemble(
                 raise UserError(
                     f"step pack left no {missing[0]} in rows-{length}; run again with --overwrite"
                 )
-            files = rows.finish_split(target, split, parts, one_file=split == "heldout")
+            files = rows.finish_split(target, split, parts)
             counted |= {f"rows-{length}/{split}/{file}": n for file, n in files.items()}
     shutil.copyfile(job.vocab, final / "vocab.txt")
     summary = report.summarize(job, benchmark)

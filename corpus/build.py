@@ -17,19 +17,22 @@ import numpy as np
 from corpus import decontaminate
 from corpus.assemble import STAGE, assemble, publish
 from corpus.command import DATA, Options, check_config, find_inputs, parse
-from corpus.config import Runtime
-from corpus.engine import run_step
-from corpus.job import Job, blocks, read_counts
+from corpus.config import Runtime, weights_of
+from corpus.engine import WorkerError, run_step
+from corpus.job import Job, blocks, read_counts, write_array
 from corpus.script import conversion_facts
+from corpus.sources import input_identity, plan
 from corpus.steps.clean import clean_step
-from corpus.steps.duplicates import duplicates_step
+from corpus.steps.keep import keep_step
+from corpus.steps.match import bands, match_step
 from corpus.steps.pack import pack_step
 from corpus.steps.read import read_step
+from corpus.steps.recurring import recurring_step, slices
+from corpus.steps.sign import sign_step
 from corpus.vocab import vocab_path
 from provenance import (
     MANIFEST,
     UserError,
-    atomic_file,
     config_id,
     hold,
     read_manifest,
@@ -78,18 +81,29 @@ def reusable(out: Path, identity: str, overwrite: bool) -> bool:
 def run_steps(job: Job, runtime: Runtime, benchmark: decontaminate.Benchmark | None) -> None:
     """All steps in order; what an earlier run finished is not done again."""
     if benchmark is not None:
-        with atomic_file(job.work / "benchmark.npy") as partial, open(partial, "wb") as file:
-            np.save(file, benchmark.table)
-    run_step("read", read_step, len(job.inputs), job, runtime)
+        write_array(job.work / "benchmark.npy", np.stack([benchmark.table, benchmark.needs]))
+    run_step("read", read_step, len(job.parts), job, runtime)
     expected = sum(part["blocks"] for part in read_counts(job, "read"))
     ranks = len(blocks(job))
     if ranks != expected:
         raise UserError(f"step read left {ranks} blocks instead of {expected}; run again with --overwrite")
     if not ranks:
         raise UserError("the input holds no document; give other files")
+    check_sources(job)
     run_step("clean", clean_step, ranks, job, runtime)
-    run_step("duplicates", duplicates_step, 1, job, runtime)
+    run_step("recurring", recurring_step, slices(job), job, runtime)
+    run_step("sign", sign_step, ranks, job, runtime)
+    run_step("match", match_step, bands(job.config), job, runtime)
+    run_step("keep", keep_step, 1, job, runtime)
     run_step("pack", pack_step, ranks, job, runtime)
+
+
+def check_sources(job: Job) -> None:
+    """Raises UserError if a weight names a source that no document has."""
+    known = {name for part in read_counts(job, "read") for name in part["sources"]}
+    if missing := [name for name in weights_of(job.config) if name not in known]:
+        there = ", ".join(sorted(known)[:20])
+        raise UserError(f"--weights names source {missing[0]}, which no document has; there are: {there}")
 
 
 @contextlib.contextmanager
@@ -98,6 +112,8 @@ def _clean_after_mistake(out: Path, work: Path) -> Iterator[None]:
     existed = out.is_dir() and any(path.name != ".lock" for path in out.iterdir())
     try:
         yield
+    except WorkerError:
+        raise
     except UserError:
         shutil.rmtree(work.parent, ignore_errors=True)
         with contextlib.suppress(OSError):  # work of another configuration stays
@@ -115,14 +131,16 @@ def build(options: Options) -> Path:
     """
     config, runtime = options.config, options.runtime
     check_config(config)
-    paths = find_inputs(options.inputs, options.preset, runtime.progress)
+    paths = find_inputs(options.inputs, options.preset, config, runtime.progress)
     vocab = vocab_path(options.vocab)
-    inputs = [{"name": path.name, "sha256": sha256_file(path)} for path in paths]
+    inputs = [input_identity(path) for path in paths]
     identity: dict[str, Any] = {"config": config, "inputs": inputs}
     benchmark = None
-    if options.decontaminate is not None:
-        benchmark = decontaminate.load_benchmark(options.decontaminate)
-        identity["benchmark"] = [sha256_file(options.decontaminate / file) for file in benchmark.files]
+    if options.benchmarks is not None:
+        benchmark = decontaminate.load_benchmark(options.benchmarks, config.convert)
+        identity["benchmarks"] = {file: sha256_file(options.benchmarks / file) for file in benchmark.files}
+    elif config.decontaminate:
+        raise UserError("--decontaminate needs the benchmark files: add --benchmarks DIR")
     name = config_id(identity)
     out = options.out or DATA / "corpus" / name
     if out.exists() and not out.is_dir():
@@ -139,19 +157,25 @@ def build(options: Options) -> Path:
         work.mkdir(parents=True, exist_ok=True)
         job = Job(
             config=config,
-            inputs=tuple(path.resolve() for path in paths),
+            parts=plan(paths, config),
             work=work.resolve(),
             vocab=vocab.resolve(),
             benchmark=benchmark is not None,
+            tokenizer=runtime.tokenizer,
         )
         started = time.monotonic()
         run_steps(job, runtime, benchmark)
         facts = {
             "name": name,
             "inputs": inputs,
+            "benchmarks": identity.get("benchmarks", {}),
             "conversion": conversion_facts(config.convert),
             "code": work.name,
-            "runtime": {"workers": runtime.workers, "inputs": [str(path) for path in paths]},
+            "runtime": {
+                "workers": runtime.workers,
+                "inputs": [str(path) for path in paths],
+                "benchmarks": options.benchmarks,
+            },
             "seconds": round(time.monotonic() - started, 1),
         }
         final = assemble(job, name, identity, benchmark, facts)

@@ -6,12 +6,19 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from provenance import UserError
+
 
 @dataclass(frozen=True)
 class CorpusConfig:
     """Every setting that changes a token of the corpus.
 
     Attributes:
+        text_key: key or column that holds the text, in JSON lines, Parquet and datasets.
+        encoding: of text, JSON lines and HTML; auto: UTF-8 where the file is that, else GB 18030 or Big5 where
+            it reads as Chinese in one of them.
+        text_documents: what a document is in a text file: what blank lines divide, each line, or the file.
+        keep_disambiguation: read the disambiguation pages of a wiki, too.
         min_han: a document with fewer Han characters is rejected.
         min_han_share: least share of Han among the letters of a document.
         min_line_han_share: least share of Han among the letters of a line of 20 or more characters and less
@@ -21,9 +28,18 @@ class CorpusConfig:
         min_distinct_pairs: least share of distinct character pairs in a document's first 500 characters.
         convert: OpenCC configuration applied to the text, or none: a corpus in simplified characters alone
             leaves the traditional ones of the vocabulary untrained.
+        recurring_lines: documents of a site or source that hold a line before it counts as boilerplate and
+            all its copies are dropped; 0: off. Ordinary short sentences and headings never count.
+        recurring_share: least share of the site's or source's documents that must hold such a line, too.
+        repeated_paragraphs: letters; a line at least as long that an earlier document holds is dropped;
+            0: off.
         dedup: drop documents whose letters and digits equal those of an earlier one.
-        sample: shares of sources to keep, as source=share, chosen by sha256 of the document id.
-        contaminated: what happens to documents that overlap benchmark text (with --decontaminate).
+        near_duplicates: drop documents that are nearly the same as an earlier one.
+        min_similarity: Jaccard similarity of the sets of character 5-grams, as MinHash estimates it, from
+            which on documents are nearly the same.
+        decontaminate: drop lines that hold development or test text of the files under --benchmarks.
+        weights: source=weight; below 1 that share of its documents is taken, chosen by sha256 of the id, and
+            with 2.5 each document's training rows come twice or three times.
         segmenter: where words start; rjieba is jieba's dictionary in Rust.
         length: most tokens in a row, [CLS] and [SEP] included.
         packing: carry loses no overflow; google is the published rule, which cuts it off.
@@ -32,6 +48,10 @@ class CorpusConfig:
         seed: of the packing's random choices.
     """
 
+    text_key: str = "text"
+    encoding: Literal["auto", "utf-8", "gb18030", "big5"] = "auto"
+    text_documents: Literal["blank", "line", "file"] = "blank"
+    keep_disambiguation: bool = False
     min_han: int = 4
     min_han_share: float = 0.2
     min_line_han_share: float = 0.1
@@ -39,9 +59,14 @@ class CorpusConfig:
     max_repeated_lines: float = 0.5
     min_distinct_pairs: float = 0.2
     convert: str = "none"
+    recurring_lines: int = 20
+    recurring_share: float = 0.001
+    repeated_paragraphs: int = 40
     dedup: bool = True
-    sample: tuple[str, ...] = ()
-    contaminated: Literal["report", "drop"] = "report"
+    near_duplicates: bool = True
+    min_similarity: float = 0.7
+    decontaminate: bool = False
+    weights: tuple[str, ...] = ()
     segmenter: Literal["rjieba", "jieba"] = "rjieba"
     length: Literal["128", "512", "both"] = "both"
     packing: Literal["carry", "google"] = "carry"
@@ -54,6 +79,29 @@ class CorpusConfig:
         return (128, 512) if self.length == "both" else (int(self.length),)
 
 
+def weights_of(config: CorpusConfig) -> dict[str, float]:
+    """``("history=0.3",)`` as a dict.
+
+    Raises:
+        UserError: an entry is no source and number above 0, or a source comes twice.
+    """
+    weights: dict[str, float] = {}
+    for entry in config.weights:
+        name, _, number = entry.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = 0.0
+        if not name or not 0 < weight < float("inf"):
+            raise UserError(
+                f"--weights {entry} is not SOURCE=WEIGHT with a weight above 0, such as history=0.3"
+            )
+        if name in weights:
+            raise UserError(f"--weights names {name} twice; give each source one weight")
+        weights[name] = weight
+    return weights
+
+
 @dataclass(frozen=True)
 class Runtime:
     """Settings that change no output byte.
@@ -62,11 +110,14 @@ class Runtime:
         workers: processes that work at once; the default is the number of cores.
         progress: show bars on a terminal, elsewhere a line for each finished step.
         keep_work: keep the folder of intermediate files after success.
+        tokenizer: reference takes the ids from tokenizers itself, several times slower; fast gives the same
+            ids, and compares a sample of every block.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     progress: bool = True
     keep_work: bool = False
+    tokenizer: Literal["fast", "reference"] = "fast"
 
 
 _WEB = CorpusConfig()

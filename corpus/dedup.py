@@ -1,27 +1,57 @@
-"""Exact duplicates: documents whose letters and digits are the same."""
+"""Duplicates: from keys that equal documents share to clusters in which the first document stays."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterable
+from collections.abc import Callable
 
-_NOT_LETTERS = re.compile(r"[\W_]+")
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 
-def fingerprint(text: str) -> bytes:
-    """16 bytes that two texts share when they differ only in punctuation, symbols and space.
+def candidates(keys: np.ndarray) -> np.ndarray:
+    """int64 (2, n): pairs (earlier, later) of documents with equal keys.
 
-    Characters are compared as they are: NFKC would merge texts that differ.
+    Each document is paired with the first of its key and with the one before it, not with all: that grows
+    with the documents, however many share a key.
+
+    Args:
+        keys: uint64 (documents,), in input order.
     """
-    letters = _NOT_LETTERS.sub("", text)
-    return hashlib.blake2b(letters.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    order = np.argsort(keys, kind="stable")
+    known = keys[order]
+    starts = np.concatenate([[True], known[1:] != known[:-1]]) if len(keys) else np.empty(0, dtype=bool)
+    first = order[np.flatnonzero(starts)][np.cumsum(starts) - 1] if len(keys) else order
+    later = np.flatnonzero(~starts)
+    pairs = np.concatenate(
+        [np.stack([first[later], order[later]]), np.stack([order[later - 1], order[later]])], axis=1
+    )
+    return np.unique(pairs, axis=1)
 
 
-def first_of_each(fingerprints: Iterable[bytes], seen: set[bytes]) -> list[bool]:
-    """True for each fingerprint that is not in ``seen`` and not earlier in the sequence; ``seen`` grows."""
-    kept = []
-    for value in fingerprints:
-        kept.append(value not in seen)
-        seen.add(value)
-    return kept
+def clusters(pairs: np.ndarray, alike: Callable[[int, np.ndarray], np.ndarray], least: float) -> np.ndarray:
+    """Which documents lead and which follow; int64 (2, n), ascending by document: document, its leader.
+
+    Documents that pairs connect are looked at in input order: the first leads and takes with it those
+    alike to it; the first of the rest leads the next; so nobody follows a document unlike itself, as along a
+    chain of pairs. Only clusters of two or more are given, leaders with themselves as leader.
+
+    Args:
+        pairs: int64 (2, n) documents found alike.
+        alike: of a document and an ascending array of documents: their similarity to it.
+        least: the similarity from which on a document follows.
+    """
+    documents, places = np.unique(pairs, return_inverse=True)
+    first, second = places.reshape(pairs.shape)
+    graph = coo_array((np.ones(len(first), dtype=bool), (first, second)), shape=(len(documents),) * 2)
+    labels = connected_components(graph, directed=False)[1]
+    order = np.argsort(labels, kind="stable")
+    leaders = documents.copy()
+    for group in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
+        while len(group) > 1:
+            follows = np.concatenate([[True], alike(int(documents[group[0]]), documents[group[1:]]) >= least])
+            leaders[group[follows]] = documents[group[0]]
+            group = group[~follows]
+    sizes = np.bincount(np.searchsorted(documents, leaders), minlength=len(documents))
+    whole = sizes[np.searchsorted(documents, leaders)] > 1
+    return np.stack([documents, leaders])[:, whole]

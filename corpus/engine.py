@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import io
+import multiprocessing
 import os
-import queue
+import pkgutil
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import multiprocess
 from datatrove.executor.local import LocalPipelineExecutor
 from loguru import logger
-from multiprocess.managers import SyncManager
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -28,46 +29,65 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from corpus import steps
 from corpus.config import Runtime
 from corpus.job import Job, Step, counts_path
 from provenance import UserError, end_with
 
+
+class WorkerError(UserError):
+    """A worker process died: what is done stays, and the build can be taken up again."""
+
+
 POLL = 0.3  # seconds between two looks at the shards that are done
 
 
-class _Alone:
-    """What a single worker needs of a manager, without the seconds that a process of its own takes."""
-
-    Queue: Any = staticmethod(queue.Queue)
-
-    def shutdown(self) -> None:
-        """Nothing was started."""
-
-
-def _manager() -> SyncManager:
-    """What datatrove takes from ``multiprocess.Manager``, without its two faults when a run is killed.
-
-    Forked, the manager's process would inherit the lock on the output folder, and it would never end.
-    """
-    manager = SyncManager(ctx=multiprocess.get_context("forkserver"))
-    manager.start(end_with, (os.getpid(),))
-    return manager
-
-
 class QuietExecutor(LocalPipelineExecutor):
-    """Datatrove's local executor without its log on the console; the log files stay."""
+    """Datatrove's local executor without its log on the console, and with a pool that notices a dead worker.
+
+    Datatrove's pool waits for ever for the result of a worker that was killed. Where the parent is killed,
+    workers end within a second.
+    """
 
     def _run_for_rank(self, *arguments: Any, **named: Any) -> Any:
+        logger.remove()
         with contextlib.redirect_stderr(io.StringIO()):
             return super()._run_for_rank(*arguments, **named)
 
-    def run(self) -> Any:
+    def run(self) -> None:
+        """Run the ranks that are not complete.
+
+        Raises:
+            BrokenProcessPool: a worker died.
+            Exception: the first error of a rank; the others are stopped.
+        """
         logger.remove()  # what the parent process would print
-        given, multiprocess.Manager = multiprocess.Manager, _manager if self.workers > 1 else _Alone
+        ranks = self.get_incomplete_ranks(range(self.tasks))
+        if not ranks:
+            return
+        self.save_executor_as_json()
+        if self.workers == 1:
+            for rank in ranks:
+                self._run_for_rank(rank)
+            return
+        context = multiprocessing.get_context("forkserver")
+        modules = [f"{steps.__name__}.{module.name}" for module in pkgutil.iter_modules(steps.__path__)]
+        context.set_forkserver_preload(modules)  # imported once, not by each worker of each step
+        pool = ProcessPoolExecutor(
+            self.workers,
+            mp_context=context,
+            initializer=end_with,
+            initargs=(os.getpid(),),
+        )
         try:
-            return super().run()
+            for future in as_completed([pool.submit(self._run_for_rank, rank) for rank in ranks]):
+                future.result()
+        except BaseException:
+            for process in list((pool._processes or {}).values()):  # they may work for minutes yet
+                process.kill()
+            raise
         finally:
-            multiprocess.Manager = given
+            pool.shutdown(cancel_futures=True)
 
 
 @contextlib.contextmanager
@@ -112,16 +132,27 @@ def run_step(name: str, step: Step, tasks: int, job: Job, runtime: Runtime) -> N
 
     Raises:
         UserError: an input is damaged, or a rank left no counts (named).
+        WorkerError: a worker process died.
     """
+    if not tasks:
+        return
     logs = job.work / "logs" / name
     terminal, began = sys.stderr.isatty(), time.monotonic()
     with _progress(name, tasks, logs / "completions", runtime.progress and terminal):
-        QuietExecutor(
+        executor = QuietExecutor(
             pipeline=[partial(step, job=job)],
             tasks=tasks,
             workers=max(1, min(runtime.workers, tasks)),
             logging_dir=str(logs),
-        ).run()
+        )
+        try:
+            executor.run()
+        except BrokenProcessPool:
+            done = sum(executor.is_rank_completed(rank) for rank in range(tasks))
+            raise WorkerError(
+                f"step {name}: a worker process died ({done} of {tasks} shards were done); it was killed, or "
+                "memory ran out: run the same command again with fewer --workers to go on from there"
+            ) from None
     missing = [rank for rank in range(tasks) if not counts_path(job, name, rank).is_file()]
     if missing:
         ranks = ", ".join(map(str, missing[:10]))

@@ -9,7 +9,8 @@ from typing import Any
 
 from corpus import decontaminate
 from corpus.config import CorpusConfig
-from corpus.job import Job, blocks, read_counts
+from corpus.job import Job, block_files, blocks, read_counts
+from corpus.recurring import RULES as RECURRING
 from corpus.rules import ALL_RULES
 from corpus.vocab import UNK
 
@@ -28,15 +29,24 @@ def _sum(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return total
 
 
+def by_file(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What was read, an entry a file: of a large file every part counted for itself."""
+    files: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        files.setdefault(entry["file"], []).append({k: v for k, v in entry.items() if k != "file"})
+    return [{"file": name, **_sum(parts)} for name, parts in files.items()]
+
+
 def summarize(job: Job, benchmark: decontaminate.Benchmark | None = None) -> dict[str, Any]:
     """Everything the steps counted, added up over ranks: the same for any number of workers."""
     read, clean = read_counts(job, "read"), read_counts(job, "clean")
-    duplicates, pack = read_counts(job, "duplicates"), read_counts(job, "pack")
+    sign, keep, pack = (read_counts(job, step) for step in ("sign", "keep", "pack"))
+    inputs = by_file([entry for part in read for entry in part["files"]])
     summary: dict[str, Any] = {
-        "inputs": read,
-        "skipped": _sum([part["skipped"] for part in read]),
-        "totals": _sum([part["totals"] for part in [*clean, *duplicates]]),
-        "rules": _sum([part["rules"] for part in clean]),
+        "inputs": inputs,
+        "skipped": _sum([entry["skipped"] for entry in inputs]),
+        "totals": _sum([part["totals"] for part in [*clean, *sign, *keep]]),
+        "rules": _sum([part["rules"] for part in [*clean, *sign]]),
         "packed": _sum([{k: v for k, v in part.items() if k != "documents"} for part in pack]),
         "documents": sum(part["documents"] for part in pack),
         "changed": [example for part in clean for example in part["changed"]],
@@ -51,8 +61,11 @@ def overlap_report(job: Job, benchmark: decontaminate.Benchmark) -> dict[str, di
     """Benchmark strings found in the corpus, for each file of the data folder."""
     import numpy as np
 
-    found = [np.load(path) for path in sorted((job.work / "found").glob("*.npy"))]
-    return decontaminate.hits_per_file(benchmark, np.unique(np.concatenate(found)))
+    found, left = (
+        np.unique(np.concatenate([np.load(path) for path in block_files(job, folder, "npy")]))
+        for folder in ("found", "left")
+    )
+    return decontaminate.hits_per_file(benchmark, found, left)
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -70,8 +83,11 @@ def funnel(summary: Mapping[str, Any]) -> Table:
     if t["not_sampled"]:
         steps.append(("sampled", documents, t["han_in"] - t["not_sampled_han"]))
     steps.append(("cleaned", t["cleaned"], t["cleaned_han"]))
-    kept, kept_han = t["cleaned"] - t["duplicates"], t["cleaned_han"] - t["duplicates_han"]
-    steps.append(("without duplicates", kept, kept_han))
+    kept, kept_han = t["cleaned"] - t["emptied"], t["signed_han"] - t["emptied_han"]
+    steps.append(("without recurring lines", kept, kept_han))
+    for name in ("duplicate", "near_duplicate"):
+        kept, kept_han = kept - t[name], kept_han - t[f"{name}_han"]
+        steps.append((f"without {name.replace('_', ' ')}s", kept, kept_han))
     rows = [
         (name, f"{n:,}", percent(n, t["documents_in"]), f"{han:,}", percent(han, t["han_in"]))
         for name, n, han in steps
@@ -83,15 +99,13 @@ def rule_table(summary: Mapping[str, Any], config: CorpusConfig) -> Table:
     """What each rule did, in the order the rules run; duplicates and contaminated documents at the end."""
     c, t = Counter(summary["rules"]), Counter(summary["totals"])
     rows: list[Sequence[Any]] = []
-    for name in (rule.__name__ for rule in ALL_RULES):
+    for name in (*(rule.__name__ for rule in ALL_RULES), *RECURRING, "benchmark_text"):
         numbers = [c[f"{name}.{kind}"] for kind in ("changed", "dropped", "rejected", "characters")]
         if any(numbers):
             rows.append((name, *(f"{n:,}" if n else "" for n in numbers)))
-    for name in ("duplicates", "contaminated"):
-        kept = name == "contaminated" and config.contaminated == "report"
+    for name in ("emptied", "duplicate", "near_duplicate"):
         if t[name]:
-            label, removed = (f"{name} (kept)", "") if kept else (name, f"{t[name + '_han']:,}")
-            rows.append((label, "", "", f"{t[name]:,}", removed))
+            rows.append((name, "", "", f"{t[name]:,}", f"{t[name + '_han']:,}"))
     return ("rule", "changed", "lines dropped", "documents rejected", "characters removed"), rows
 
 
@@ -172,10 +186,17 @@ def _skips(counts: Mapping[str, int]) -> str:
 
 def overlap_table(summary: Mapping[str, Any]) -> Table:
     rows: list[Sequence[Any]] = [
-        (name, f"{n['strings']:,}", f"{n['whole']:,}", percent(n["whole"], n["strings"]), f"{n['any']:,}")
+        (
+            name,
+            f"{n['strings']:,}",
+            f"{n['whole']:,}",
+            percent(n["whole"], n["strings"]),
+            f"{n['any']:,}",
+            f"{n['left']:,}",
+        )
         for name, n in summary["overlap"].items()
     ]
-    return ("file", "strings", "found (nine tenths)", "share", "share a 13-gram"), rows
+    return ("file", "strings", "found (nine tenths)", "share", "share a 13-gram", "left in the corpus"), rows
 
 
 def sections(summary: Mapping[str, Any], config: CorpusConfig) -> list[tuple[str, str, Table]]:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -125,13 +126,14 @@ def test_manifest_and_reports(corpus: Path) -> None:
     manifest = verify_manifest(corpus, stage="corpus.build")
     assert manifest["counts"]["totals"]["documents_in"] == 3 * 42
     assert manifest["counts"]["totals"]["rejected"] == 3
-    assert manifest["counts"]["totals"]["duplicates"] == 3
+    assert manifest["counts"]["totals"]["duplicate"] == 3
+    assert "near_duplicate" not in manifest["counts"]["totals"]
     assert manifest["counts"]["rules"]["too_short.rejected"] == 3
     assert manifest["files"]["documents/00000.parquet"]["rows"] == 40
     assert [entry["name"] for entry in manifest["inputs"]] == [f"part{i}.jsonl.gz" for i in range(3)]
     assert (corpus / "vocab.txt").stat().st_size == 109540
     text = (corpus / "report.md").read_text(encoding="utf-8")
-    assert "| without duplicates | 120 | 95.24 % |" in text
+    assert "| without near duplicates | 120 | 95.24 % |" in text
     page = (corpus / "report.html").read_text(encoding="utf-8")
     assert "src=" not in page
     assert "http" not in page.split("</style>")[1].split("What rules took")[0]
@@ -159,29 +161,33 @@ def test_workers_change_nothing(inputs: list[str], corpus: Path, tmp_path: Path)
     assert done.stdout == f"{tmp_path / 'two'}\n"
     # no terminal: a line for each step, then what came out
     lines = done.stderr.split("\n")
-    assert [line.split(",")[0] for line in lines[:4]] == [
+    assert [line.split(",")[0] for line in lines[:7]] == [
         "read: 3 of 3 shards",
         "clean: 3 of 3 shards",
-        "duplicates: 1 of 1 shards",
+        "recurring: 1 of 1 shards",
+        "sign: 3 of 3 shards",
+        "match: 17 of 17 shards",
+        "keep: 1 of 1 shards",
         "pack: 3 of 3 shards",
     ]
-    assert "120 of 126 documents" in lines[4]
-    assert lines[5:] == [f"report: {tmp_path / 'two' / 'report.html'}", ""]
+    assert "120 of 126 documents" in lines[7]
+    assert lines[8:] == [f"report: {tmp_path / 'two' / 'report.html'}", ""]
     assert hashes(tmp_path / "two") == hashes(corpus)
 
 
-def test_killed_run_is_taken_up_again(inputs: list[str], corpus: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", ["clean", "sign", "match", "pack"])
+def test_killed_run_is_taken_up_again(inputs: list[str], corpus: Path, tmp_path: Path, step: str) -> None:
     out = tmp_path / "killed"
     process = subprocess.Popen(
-        command(inputs, out, "--length", "both"),
+        command(inputs, out, "--length", "both", "--workers", "1"),
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 120
-    while not list(out.glob(".work/*/*/logs/clean/completions/*")) and process.poll() is None:
+    while not list(out.glob(f".work/*/*/logs/{step}/completions/*")) and process.poll() is None:
         assert time.monotonic() < deadline
-        time.sleep(0.01)
+        time.sleep(0.005)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not (out / "manifest.json").exists()
@@ -215,9 +221,9 @@ def test_manifest_can_be_replayed(inputs: list[str], corpus: Path, tmp_path: Pat
 
 
 def test_preset_and_overrides() -> None:
-    parsed = parse(["a.txt", "--preset", "sample", "--min-han", "9", "--sample", "x=0.5", "y=0.1"])
+    parsed = parse(["a.txt", "--preset", "sample", "--min-han", "9", "--weights", "x=0.5", "y=3"])
     assert (parsed.config.length, parsed.config.min_han) == ("128", 9)
-    assert parsed.config.sample == ("x=0.5", "y=0.1")
+    assert parsed.config.weights == ("x=0.5", "y=3")
 
 
 @pytest.mark.parametrize(
@@ -235,11 +241,38 @@ def test_default_preset(arguments: list[str], preset: str) -> None:
     assert (parsed.preset, parsed.config) == (preset, PRESETS[preset])
 
 
-def test_sampling_is_by_id(inputs: list[str], tmp_path: Path) -> None:
-    out = build.build(options(inputs, tmp_path / "out", sample=("part1=0.25",)))
-    ids = [key for key in pq.read_table(out / "documents")["id"].to_pylist() if key.startswith("1/")]
-    assert ids == [f"1/{i}" for i in range(40) if share_of(f"sample/1/{i}") < 0.25]
-    assert 0 < len(ids) < 20
+def test_weights(inputs: list[str], tmp_path: Path) -> None:
+    """Below 1 a share of a source's documents, by id; above 1 their rows come several times."""
+    plain = build.build(options(inputs, tmp_path / "plain", held_out=0.0))
+    chosen = ("part1=0.25", "part2=2")
+    out = build.build(options(inputs, tmp_path / "out", held_out=0.0, weights=chosen))
+    ids = pq.read_table(out / "documents")["id"].to_pylist()
+    assert [key for key in ids if key.startswith("1/")] == [
+        f"1/{i}" for i in range(40) if share_of(f"sample/1/{i}") < 0.25
+    ]
+    assert 0 < sum(key.startswith("1/") for key in ids) < 20
+    assert [key for key in ids if key.startswith("2/")] == [f"2/{i}" for i in range(40)]
+    once, twice = (
+        read_manifest(folder)["counts"]["packed"]["rows"]["128"]["rows_train"] for folder in (plain, out)
+    )
+    assert 1.05 * once < twice < 1.35 * once  # parts of 1, 1 and 1 against 1, 0.25 and 2
+
+
+def test_held_out_documents_are_not_repeated(inputs: list[str], tmp_path: Path) -> None:
+    weights = ("part0=3", "part1=3", "part2=3")
+    counts = [
+        read_manifest(build.build(options(inputs, tmp_path / name, held_out=0.2, weights=chosen)))["counts"]
+        for name, chosen in (("once", ()), ("thrice", weights))
+    ]
+    once, thrice = (c["packed"]["rows"]["128"] for c in counts)
+    assert once["rows_heldout"] == thrice["rows_heldout"] > 0
+    assert thrice["rows_train"] > 2.5 * once["rows_train"]
+
+
+def test_a_weight_for_no_source_is_a_mistake(inputs: list[str], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="part9, which no document has; there are: part0, part1, part2"):
+        build.build(options(inputs, tmp_path / "out", weights=("part9=2",)))
+    assert not (tmp_path / "out").exists()
 
 
 def test_small_corpus_still_holds_out_a_document(tmp_path: Path) -> None:
@@ -266,21 +299,94 @@ def test_conversion_is_recorded(tmp_path: Path) -> None:
     assert read_manifest(plain)["config_id"] != read_manifest(converted)["config_id"]
 
 
-def test_benchmark_overlap_is_reported_and_can_be_dropped(inputs: list[str], tmp_path: Path) -> None:
-    """Case 19."""
+def random_lines(seed: int) -> list[str]:
+    """Six lines of different lengths that share no phrase with those of another seed."""
+    coin = random.Random(seed)
+    return ["".join(chr(coin.randrange(0x4E00, 0x6E00)) for _ in range(20 + 9 * i)) + "。" for i in range(6)]
+
+
+def test_benchmark_overlap_is_reported_and_can_be_dropped(tmp_path: Path) -> None:
+    """Case 19: a dev file holds document 0, a test file a line of document 1, a train file document 2."""
+    lines = [random_lines(i) for i in range(4)]
+    documents = [{"id": str(i), "text": "\n".join(lines[i])} for i in range(4)]
+    source = str(write_lines(tmp_path / "a.jsonl.gz", documents))
     (tmp_path / "data" / "qa").mkdir(parents=True)
-    (tmp_path / "data" / "qa" / "dev.json").write_text(json.dumps({"context": text_of(5)}), encoding="utf-8")
-    (tmp_path / "data" / "qa" / "other.tsv").write_text(
-        "与语料毫无关系的一句关于量子计算的话\t1\n", encoding="utf-8"
+    for split, context in (("dev", "".join(lines[0])), ("test", lines[1][2]), ("train", "".join(lines[2]))):
+        (tmp_path / "data" / "qa" / f"{split}.json").write_text(json.dumps([context]), encoding="utf-8")
+    chosen = replace(options([source], tmp_path / "report"), benchmarks=tmp_path / "data")
+    found = {"strings": 1, "whole": 1, "any": 1, "left": 1}
+    overlap = read_manifest(build.build(chosen))["counts"]["overlap"]
+    assert overlap == {f"qa/{split}.json": found for split in ("dev", "test", "train")}
+    dropped = replace(chosen, out=tmp_path / "drop", config=replace(chosen.config, decontaminate=True))
+    out = build.build(dropped)
+    assert [text.split("\n") for text in pq.read_table(out / "documents")["text"].to_pylist()] == [
+        [line for i, line in enumerate(lines[1]) if i != 2],
+        lines[2],
+        lines[3],
+    ]
+    counts = read_manifest(out)["counts"]
+    assert {name: n["left"] for name, n in counts["overlap"].items()} == {
+        "qa/dev.json": 0,
+        "qa/test.json": 0,
+        "qa/train.json": 1,
+    }
+    assert counts["rules"]["benchmark_text.dropped"] == 7
+    assert counts["totals"]["emptied"] == 1
+    # the files of the folder are part of what the corpus is
+    replayed = parse(["--from", str(out)])
+    assert (replayed.benchmarks, replayed.config) == (tmp_path / "data", dropped.config)
+    (tmp_path / "data" / "qa" / "train.json").write_text("[]")
+    with pytest.raises(UserError, match="--overwrite"):
+        build.build(dropped)
+    with pytest.raises(UserError, match="--benchmarks DIR"):
+        build.build(replace(dropped, benchmarks=None))
+
+
+def test_near_duplicates_and_recurring_lines(tmp_path: Path) -> None:
+    """Near and exact copies follow the first; a menu goes everywhere, a long paragraph stays once."""
+    menu = "首页 | 天气 | 新闻 | 联系我们的编辑"
+    shared = (
+        "南江河发源于北山南麓，全长约三百二十公里，流经两省七县，沿岸多稻田与果园，最后从青石桥下注入东湖。"
     )
-    chosen = replace(options(inputs[:1], tmp_path / "report"), decontaminate=tmp_path / "data")
-    counts = read_manifest(build.build(chosen))["counts"]
-    assert counts["overlap"]["qa/dev.json"]["whole"] == 1
-    assert counts["overlap"]["qa/other.tsv"] == {"strings": 1, "whole": 0, "any": 0}
-    dropped = replace(chosen, out=tmp_path / "drop", config=replace(chosen.config, contaminated="drop"))
-    ids = pq.read_table(build.build(dropped) / "documents")["id"].to_pylist()
-    assert "0/5" not in ids
-    assert "0/6" in ids
+    texts = {str(i): f"{menu}\n{text_of(i)}" for i in range(30)}
+    texts["near"] = f"{menu}\n" + text_of(3, 30).replace("第5个", "第五个")
+    texts["3"] = f"{menu}\n{text_of(3, 30)}"
+    texts["exact"] = text_of(4).replace("，", " ")
+    texts["7"] += f"\n{shared}"
+    texts["9"] += f"\n{shared}"
+    source = write_lines(tmp_path / "a.jsonl.gz", [{"id": key, "text": text} for key, text in texts.items()])
+    out = build.build(options([str(source)], tmp_path / "out"))
+    table = pq.read_table(out / "documents")
+    kept = dict(zip(table["id"].to_pylist(), table["text"].to_pylist(), strict=True))
+    assert set(texts) - set(kept) == {"near", "exact"}
+    assert not any("编辑" in text for text in kept.values())
+    assert (shared in kept["7"], shared in kept["9"]) == (True, False)
+    clusters = pq.read_table(out / "clusters.parquet").to_pylist()
+    assert [(c["id"], c["cluster"], c["kept"]) for c in clusters] == [
+        ("3", 0, True),
+        ("4", 1, True),
+        ("near", 0, False),
+        ("exact", 1, False),
+    ]
+    assert [c["similarity"] for c in clusters if c["id"] != "near"] == [1.0, 1.0, 1.0]
+    assert 0.7 < clusters[2]["similarity"] < 1.0
+    counts = read_manifest(out)["counts"]
+    assert counts["rules"]["recurring_line.dropped"] == 31
+    assert counts["rules"]["repeated_paragraph.dropped"] == 1
+    assert (counts["totals"]["near_duplicate"], counts["totals"]["duplicate"]) == (1, 1)
+    rejected = pq.read_table(out / "rejected").to_pylist()
+    assert {"recurring_line", "repeated_paragraph", "near_duplicate", "duplicate"} <= {
+        r["rule"] for r in rejected
+    }
+    off = options(
+        [str(source)],
+        tmp_path / "off",
+        near_duplicates=False,
+        dedup=False,
+        recurring_lines=0,
+        repeated_paragraphs=0,
+    )
+    assert pq.read_metadata(build.build(off) / "documents" / "00000.parquet").num_rows == len(texts)
 
 
 # --- real input -----------------------------------------------------------------------------------
@@ -362,10 +468,15 @@ def test_held_folder_is_refused(inputs: list[str], tmp_path: Path) -> None:
     assert (tmp_path / "out").is_dir()
 
 
-@pytest.mark.parametrize("entry", ["history", "history=2", "history=x", "=0.5"])
-def test_bad_sample_share(entry: str) -> None:
-    with pytest.raises(UserError, match="SOURCE=SHARE"):
-        check_config(replace(PRESETS["web"], sample=(entry,)))
+@pytest.mark.parametrize("entry", ["history", "history=0", "history=-1", "history=x", "=0.5", "history=inf"])
+def test_bad_weight(entry: str) -> None:
+    with pytest.raises(UserError, match="SOURCE=WEIGHT"):
+        check_config(replace(PRESETS["web"], weights=(entry,)))
+
+
+def test_two_weights_for_a_source() -> None:
+    with pytest.raises(UserError, match="twice"):
+        check_config(replace(PRESETS["web"], weights=("a=2", "a=3")))
 
 
 def test_usage_error_exits_2(tmp_path: Path) -> None:

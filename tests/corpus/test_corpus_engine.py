@@ -1,0 +1,77 @@
+"""The engine that runs steps: a worker that dies, errors, what is done stays done."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpus.config import PRESETS, Runtime
+from corpus.engine import WorkerError, run_step
+from corpus.job import Job, counts_path
+from provenance import UserError, write_json
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(config=PRESETS["web"], parts=(), work=tmp_path, vocab=tmp_path)
+
+
+def count(rank: int, job: Job) -> None:
+    with open(job.work / f"ran-{rank}", "a") as file:
+        file.write("x")
+    write_json(counts_path(job, "step", rank), {})
+
+
+def killed(data: Any, rank: int, world_size: int, job: Job) -> None:
+    """Rank 1 is killed as by a lack of memory, the first time it runs."""
+    if rank == 1 and not (job.work / "again").exists():
+        while not counts_path(job, "step", 0).is_file():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
+    count(rank, job)
+
+
+def mistaken(data: Any, rank: int, world_size: int, job: Job) -> None:
+    if rank == 1:
+        raise UserError("the file is cut off")
+    time.sleep(0.01 if rank == 0 else 60)
+
+
+def lost(data: Any, rank: int, world_size: int, job: Job) -> None:
+    if rank != 1:
+        count(rank, job)
+
+
+TWO = Runtime(workers=2, progress=False)
+
+
+def test_a_worker_that_dies_fails_the_step_by_name(job: Job) -> None:
+    began = time.monotonic()
+    with pytest.raises(WorkerError, match=r"step step: a worker process died .* of 4 shards"):
+        run_step("step", killed, 4, job, TWO)
+    assert time.monotonic() - began < 60
+    assert (job.work / "ran-0").read_text() == "x"
+    (job.work / "again").touch()
+    run_step("step", killed, 4, job, TWO)
+    assert (job.work / "ran-0").read_text() == "x"  # not run again
+    assert (job.work / "ran-1").read_text() == "x"
+
+
+def test_an_error_stops_the_others(job: Job) -> None:
+    began = time.monotonic()
+    with pytest.raises(UserError, match="the file is cut off"):
+        run_step("step", mistaken, 3, job, TWO)
+    assert time.monotonic() - began < 50
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_rank_without_result_is_named(job: Job, workers: int) -> None:
+    with pytest.raises(UserError, match="step step left no result for shard 1 of 3"):
+        run_step("step", lost, 3, job, Runtime(workers=workers, progress=False))
+
+
+def test_no_ranks_is_no_work(job: Job) -> None:
+    run_step("step", lost, 0, job, TWO)

@@ -1,0 +1,96 @@
+"""Lines that recur across documents: boilerplate goes, ordinary language stays, a paragraph stays once."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from corpus.config import CorpusConfig
+from corpus.recurring import group_of, line_records, lines_to_drop
+
+CONFIG = CorpusConfig(recurring_lines=3, recurring_share=0.1, repeated_paragraphs=40)
+LONG = "南江河发源于北山南麓，全长约三百二十公里，流经两省七县，沿岸多稻田与果园，最后从青石桥下注入东湖。"
+MENU = "首页 > 新闻中心 > 国内要闻"
+
+
+def dropped(
+    blocks: list[list[tuple[str, str]]], config: CorpusConfig = CONFIG, parts: int = 1
+) -> list[tuple[int, int, int]]:
+    """(block, line, rule) to drop, of blocks of (group, text), the hash space in ``parts``."""
+    records = [line_records([text for _, text in b], [group for group, _ in b], config) for b in blocks]
+    sizes = Counter(group for block in blocks for group, _ in block)
+    found = []
+    for part in range(parts):
+        mine = [r[:, (r[0] >> np.uint64(32)).astype(np.int64) * parts >> 32 == part] for r in records]
+        found += [tuple(place) for place in lines_to_drop(mine, sizes, config).T.tolist()]
+    return sorted(found)
+
+
+def test_boilerplate_goes_wherever_it_stands() -> None:
+    blocks = [
+        [("a", f"{MENU}\n今天下雨。"), ("a", f"明天晴。\n{MENU.replace('>', '|')}")],
+        [("a", f"{MENU}\n后天阴。")],
+    ]
+    expected = [(0, 0, 0), (0, 3, 0), (1, 0, 0)]
+    assert dropped(blocks) == expected
+    assert dropped(blocks, parts=5) == expected
+    assert dropped(blocks, replace(CONFIG, recurring_lines=4)) == []
+    assert dropped(blocks, replace(CONFIG, recurring_lines=0)) == []
+
+
+def test_a_line_counts_within_its_site_and_once_a_document() -> None:
+    assert dropped([[(site, f"{MENU}\n今天下雨。") for site in "abc"]]) == []
+    assert dropped([[("a", f"{MENU}\n{MENU}\n{MENU}\n今天下雨。")]]) == []
+
+
+def test_a_share_of_the_sites_documents_is_needed_too() -> None:
+    """3 of 40 documents are less than a tenth."""
+    block = [("a", f"{MENU}\n今天下雨。")] * 3 + [("a", f"第{i}天下雨。\n路滑。") for i in range(37)]
+    assert dropped([block]) == []
+    assert len(dropped([block[:30]])) == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "好。",
+        "谢谢！",
+        "谢谢你！",
+        "女：好的，没问题！",
+        "为什么这样说呢？",
+        "总结",
+        "第一章总则",
+        "他说：“好的，没问题。”",
+    ],
+)
+def test_ordinary_language_stays(line: str) -> None:
+    assert dropped([[("a", f"{line}\n第{i}天。") for i in range(50)]]) == []
+
+
+def test_whole_documents_are_no_boilerplate() -> None:
+    """A review that many write is a duplicate, of which one stays."""
+    assert dropped([[("a", "手机支持无线充电吗")] * 10]) == []
+
+
+def test_a_paragraph_stays_once() -> None:
+    blocks = [
+        [("a", f"甲。\n{LONG}\n{LONG}"), ("b", LONG.replace("，", " "))],
+        [("c", f"乙。\n{LONG}\n丙。")],
+    ]
+    expected = [(0, 3, 1), (1, 1, 1)]  # the first document keeps both of its own
+    assert dropped(blocks) == expected
+    assert dropped(blocks, parts=3) == expected
+    assert dropped(blocks, replace(CONFIG, repeated_paragraphs=0)) == []
+    assert dropped(blocks, replace(CONFIG, repeated_paragraphs=60)) == []
+
+
+def test_nothing_to_find() -> None:
+    assert dropped([[]]) == []
+    assert dropped([[("a", "甲。\n乙。")], []]) == []
+
+
+def test_group_of_a_page_is_its_site() -> None:
+    assert group_of("https://news.example.cn/a/1.html", "web") == "news.example.cn"
+    assert group_of("wiki/12", "wiki") == "wiki"
+    assert group_of("http://", "web") == "web"
