@@ -45,7 +45,7 @@ def _closed(text: str, start: int, end: int) -> str:
     """What joins the text before and after ``text[start:end]``, a gap with its spaces and separators."""
     run = text[start:end]
     before, after = text[start - 1 : start] or "\n", text[end : end + 1] or "\n"
-    if before == "\n" or before in _PAIRS or after in _CLOSING or _STOP.match(text, end):
+    if before in "\n。" or before in _PAIRS or after in _CLOSING or _STOP.match(text, end):
         return ""
     separator = max(run.strip(f" \t{GAP}"), key=_RANK.find, default="")
     spaced = run[-1] in " \t" if separator else " " in run or "\t" in run

@@ -11,9 +11,13 @@ import re
 from dataclasses import dataclass, field
 
 from corpus.brackets import GAP
-from corpus.markup import DROPPED_TAGS, NEWLINE_TAGS, external_text, link_text, template_text, variant_text
+from corpus.markup import DROPPED_TAGS, NEWLINE_TAGS, external_text, link_text, table_text, variant_text
+from corpus.templates import template_text
 
 MAX_DEPTH = 40  # as MediaWiki has it for templates
+PROTECTED = (
+    "\ufdd0"  # stands before and after text that no conversion may touch; no page has this noncharacter
+)
 
 # Every alternative begins with a literal character, so that the search skips prose at the speed of C.
 _TOKEN = re.compile(
@@ -31,9 +35,10 @@ _TOKEN = re.compile(
 # The end of an element whose content is dropped, or a second start, which says that the first has no end.
 _TAG_ENDS = {
     name: re.compile(rf"</{name}\s*>|<{name}(?:\s[^<>]*)?(?<!/)>", re.IGNORECASE)
-    for name in (*DROPPED_TAGS, "ref", "nowiki")
+    for name in (*DROPPED_TAGS, "ref")
 }
 _INLINE = {"ref", "math", "chem", "ce", "code", "hiero", "rt", "rp"}  # never with a heading inside
+_CELLS = {"td", "th", "tr", "caption"}
 _TAG_NAME = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
 
 
@@ -81,10 +86,11 @@ def _unclosed(frame: _Frame) -> str:
 class Scanner:
     """The pass over the tokens; ``run`` returns text whose line marks are still there."""
 
-    def __init__(self, text: str, title: str, script: str) -> None:
+    def __init__(self, text: str, title: str, script: str, protect: bool) -> None:
         self.text = text
         self.title = title
         self.script = script
+        self.protect = protect
         self.stack = [_Frame("page", "")]
         self.never_closed: set[str] = set()
 
@@ -149,7 +155,7 @@ class Scanner:
             return self._push("table", "{|", end)
         if mark.endswith("|}"):
             if self._reach("table"):
-                self.stack.pop()
+                self._put("\n" + table_text("|".join(self.stack.pop().finish())))
         else:  # a heading ends what was left open before it, except templates
             depth = len(self.stack)
             while depth > 1 and self.stack[depth - 1].kind != "template":
@@ -161,6 +167,12 @@ class Scanner:
     def _variant(self, mark: str, end: int) -> int:
         return self._push("variant", mark, end)
 
+    def _put_variant(self, content: str) -> None:
+        text = variant_text(content, self.script)
+        if self.protect and text and "\n" not in text and PROTECTED not in text:
+            text = f"{PROTECTED}{text}{PROTECTED}"
+        self._put_or_gap(text)
+
     def _open(self, mark: str, end: int) -> int:
         if mark[-1] == "}":
             self._put_or_gap(template_text(mark[2:-2].split("|"), self.title))
@@ -171,7 +183,7 @@ class Scanner:
         start = end - len(mark)
         if mark == "}-" or (self.stack[-1].kind == "variant" and self.text.startswith("}-", start)):
             if self._reach("variant"):
-                self._put_or_gap(variant_text("|".join(self.stack.pop().finish()), self.script))
+                self._put_variant("|".join(self.stack.pop().finish()))
             else:
                 self._put("}-")
             return start + 2
@@ -234,8 +246,9 @@ class Scanner:
             if not mark.startswith("</"):
                 return self._push("html table", mark, end)
             if self._reach("html table"):
-                self.stack.pop()
-                self._put("\n")
+                self._put("\n" + table_text("|".join(self.stack.pop().finish())) + "\n")
+        elif name in _CELLS:
+            self._put("\n|" if self.stack[-1].kind == "html table" else "\n")
         elif mark.startswith("</") or mark.endswith("/>"):
             if name == "ref":
                 self._put(GAP)
@@ -246,16 +259,13 @@ class Scanner:
     def _element(self, name: str, mark: str, end: int) -> int:
         """Past an element whose content is not prose; a start tag without its end goes alone.
 
-        Code within a line is read on as text; ``nowiki`` and inline ``syntaxhighlight`` stay as they stand.
+        Code within a line is read on as text.
         """
         close = None if name in self.never_closed else _TAG_ENDS[name].search(self.text, end)
         if close is None:
             self.never_closed.add(name)
         elif close[0].startswith("</"):
             inside = self.text[end : close.start()]
-            if name == "nowiki" or (name in ("syntaxhighlight", "source") and " inline" in mark):
-                self._put(inside)
-                return close.end()
             if name == "code" and "\n" not in inside:
                 return end
             if name not in _INLINE or "\n==" not in inside:

@@ -1,19 +1,63 @@
-"""Wikitext to plain text: the marks resolved in one pass over the tokens, then a pass over the lines."""
+"""Wikitext to plain text, in four passes: what is simple by replacement, the rest by the pass over the tokens
+(:mod:`corpus.scanner`), what dropped marks left behind, and the lines."""
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable
 
 from corpus.brackets import GAP, close_gaps, remove_empty_brackets
+from corpus.formulas import formula_text, raised
 from corpus.markup import without_comments
-from corpus.scanner import Scanner
+from corpus.scanner import PROTECTED, Scanner
+from corpus.script import main_script
 
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _MARKED = frozenset("*#:;-")
 _LIST_MARKS = re.compile(r"[*#:;]+[ \t]*")
 _RULE = re.compile(r"-{4,}[ \t]*")
 _WORD = re.compile(r"\w")
+
+# --- simple marks ---------------------------------------------------------------------------------
+
+# Elements whose text is no wikitext; one that starts again before it ends is left to the scanner.
+_FOREIGN = re.compile(
+    r"<(nowiki|math|chem|ce|syntaxhighlight|source)\b([^<>]*+)>((?:[^<]++|<(?!/?\1\b))*+)</\1\s*+>"
+)
+_MARKS = {ord(mark): f"&#{ord(mark)};" for mark in "[]{}|'<>=_"}
+# The scanner reads these too; to replace them first makes it several times faster.
+_LINK = re.compile(r"\[\[(?:[^\[\]{}<>|\n:]++\|)?+(?=[^\s|])([^\[\]{}<>|\n:]++)\]\]")
+_REFERENCE = re.compile(r"<ref(?:\s[^<>/\n]*+)?>[^<\n]*+</ref>|<ref\s[^<>/\n]*+/>")
+_RAISED = re.compile(r"<sup>\s*([-+−]?\d{1,4}|[-+−]?n)\s*</sup>")
+
+
+def _foreign(element: re.Match[str]) -> str:
+    """The text of an element with its marks as entities, which the last pass but one turns back."""
+    whole, (name, attributes, inside) = element[0], element.groups()
+    if attributes.endswith("/") or "\n==" in inside:
+        return whole
+    if name == "nowiki" or (name in ("syntaxhighlight", "source") and " inline" in attributes):
+        return inside.translate(_MARKS)
+    if name in ("syntaxhighlight", "source"):
+        return whole
+    return formula_text(inside).replace("&", "&amp;").translate(_MARKS) or GAP
+
+
+def _simple_marks(text: str) -> str:
+    """``text`` without foreign text and quotes, and without links, references and powers that hold no marks."""
+    text = _FOREIGN.sub(_foreign, text)
+    for quotes in ("'''''", "'''", "''"):
+        text = text.replace(quotes, "")
+    text = "".join(_LINK.split(text))  # text, label, text, label, ...: each link becomes its label
+    if "<ref" in text:
+        text = GAP.join(_REFERENCE.split(text))
+    if "<sup" in text:
+        text = _RAISED.sub(lambda power: raised(power[1]), text)
+    return text
+
+
+# --- lines ----------------------------------------------------------------------------------------
 
 
 def _heading(line: str) -> tuple[int, str]:
@@ -53,20 +97,57 @@ def _plain_lines(lines: list[str]) -> list[str]:
     return kept[::-1]
 
 
-def wikitext_to_text(wikitext: str, *, title: str = "", script: str = "hans") -> str:
+# --- a page ---------------------------------------------------------------------------------------
+
+_BRACES = re.compile(r"\{[^{}]*\}")
+
+
+def page_script(wikitext: str) -> str:
+    """The script of most of a page, ``hans`` or ``hant``.
+
+    Without what stands in braces: ``-{zh-hans:…;zh-hant:…}-`` has both scripts, and so has ``{{noteTA}}``.
+    """
+    return main_script(_BRACES.sub("", wikitext))
+
+
+def wikitext_to_text(
+    wikitext: str, *, title: str = "", script: str | None = None, convert: str = "none"
+) -> str:
     """The readable text of a page, one line per paragraph, heading or list item. Never raises, linear time.
 
     Args:
         wikitext: the page's source.
         title: the page's title, for ``{{PAGENAME}}``.
-        script: ``hant`` chooses the traditional side of ``-{ }-``, anything else the simplified one.
+        script: ``hant`` chooses the traditional side of ``-{ }-``, ``hans`` the simplified one; None: the side
+            of the page's own script, or of the script it will be converted to.
+        convert: name of the OpenCC conversion that the text will go through. With another than ``none``, the
+            text of ``-{ }-`` stands between two marks that :func:`convert_unprotected` heeds and removes.
     """
     # An escaped tag (&lt;ref&gt;) is dropped as a tag; all other entities are unescaped after the scan, so
     # that escaped marks such as &#91; stay text, and nothing is unescaped twice.
     text = wikitext.replace("\r\n", "\n").replace("&lt;", "<").replace("&gt;", ">").replace(GAP, "")
-    text = Scanner("\n" + without_comments(text), title, script).run()
+    if PROTECTED in text:
+        text = text.replace(PROTECTED, "")
+    if script is None and "-{" in text:
+        script = page_script(text) if convert == "none" else _target(convert)
+    text = _simple_marks(without_comments(text))
+    text = Scanner("\n" + text, title, script or "hans", convert != "none").run()
     if "&" in text:
         text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
     text = remove_empty_brackets(close_gaps(text))
     text = "\n".join(_plain_lines(text.split("\n")))
     return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def _target(convert: str) -> str:
+    """The script that an OpenCC conversion leads to: ``t2s`` and ``tw2sp`` to simplified."""
+    return "hans" if convert.partition("2")[2].startswith("s") else "hant"
+
+
+def convert_unprotected(text: str, convert: Callable[[str], str]) -> str:
+    """``text`` through ``convert``, but for what stands between two marks of :func:`wikitext_to_text`."""
+    pieces = text.split(PROTECTED)
+    if len(pieces) % 2 == 0:  # a mark lost its fellow
+        return convert("".join(pieces))
+    pieces[::2] = map(convert, pieces[::2])
+    return "".join(pieces)
