@@ -118,8 +118,12 @@ def scatter(
     models = sorted({s.model for s in shown if s.protocol != "published"})
     colours = {model: COLOURS[i % len(COLOURS)] for i, model in enumerate(models)}
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(2.5 * len(tasks), 2.6 * len(rows) + 0.8), layout="constrained")
-        figure.suptitle(title)
+        width, height = 2.6 * len(tasks), 2.6 * len(rows) + 0.9  # inches
+        figure = Figure(figsize=(width, height))
+        figure.suptitle(title, y=1 - 0.15 / height)
+        figure.subplots_adjust(
+            *(0.6 / width, 0.75 / height, 1 - 0.1 / width, 1 - 0.55 / height), wspace=0.25, hspace=0.2
+        )
         axes = figure.subplots(len(rows), len(tasks), squeeze=False, sharex=True)
         for line, protocol in zip(axes, rows, strict=True):
             line[0].set_ylabel(HEADINGS[protocol])
@@ -153,7 +157,7 @@ def scatter(
             for model in models
         ]
         if dots:
-            figure.legend(handles=dots, loc="outside lower center", ncols=min(4, len(dots)), frameon=False)
+            figure.legend(handles=dots, loc="lower center", ncols=min(4, len(dots)), frameon=False)
     return figure
 
 

@@ -11,7 +11,6 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,34 +19,16 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.groups import LABELS
 from benchmarks.jobs import run_jobs
-from benchmarks.protocol import TaskData, load
-from benchmarks.record import Record, is_finished, read_record, record_path
-from benchmarks.seeds import Seeds
-from benchmarks.settings import converted_corpus, resolve
+from benchmarks.keep import best_on_dev, keep_best
+from benchmarks.plan import DEFAULT_MODEL, Plan, differences, facts_of, load_tasks, make_plan, work
+from benchmarks.record import read_record
+from benchmarks.seeds import Seeds, hold_seeds
+from benchmarks.settings import converted_corpus
 from benchmarks.stats import summarise
-from benchmarks.task import Task
-from benchmarks.tasks import get_tasks
-from benchmarks.trial import Trial, identify
-from finetune.config import FinetuneConfig
-from finetune.models import model_facts
-from provenance import UserError, hold, plain, run_cli
-
-DEFAULT_MODEL = "data/pretrain/small/discriminator"  # what `make pretrain-small` writes
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One task of a run: its data, its settings and where each came from, and the seeds."""
-
-    task: Task
-    data: TaskData
-    config: FinetuneConfig
-    sources: Mapping[str, str]
-    bench_id: str
-    done: tuple[int, ...]
-    waiting: tuple[int, ...]
-
+from benchmarks.trial import model_folder
+from provenance import UserError, plain, run_cli
 
 # --- program --------------------------------------------------------------------------------------
 
@@ -68,6 +49,7 @@ def run(
     epochs: int | None = None,
     batch_size: int | None = None,
     dtype: Literal["bf16", "fp32"] | None = None,
+    map_quotes: tyro.conf.FlagCreatePairsOff[bool] = False,
     limit: int | None = None,
     save_model: Path | None = None,
     explain: tyro.conf.FlagCreatePairsOff[bool] = False,
@@ -88,8 +70,10 @@ def run(
         epochs: passes over the training examples; by default the task's.
         batch_size: examples an update; 32 by default.
         dtype: arithmetic of training and prediction; by default bf16 where the machine is fast in it.
+        map_quotes: read “”‘’ as " and ', and — as -, which the BERT-Chinese vocabulary lacks.
         limit: train on the first n examples only (reduced protocol).
-        save_model: keep each fine-tuned model under this folder, as <task>/seed-03.
+        save_model: keep the fine-tuned model of the seed that is best on dev under this folder, as
+            <task>/<bench_id>/seed-03; benchmarks.predict uses it.
         explain: print every setting with its source and stop.
     """
     console = Console(soft_wrap=True)
@@ -103,10 +87,11 @@ def run(
     if task is None:
         print("error: --task is missing: a task, several joined by commas, or all", file=sys.stderr)
         sys.exit(2)
-    loaded = [load(one, data, limit) for one in get_tasks(task)]
-    facts = _facts(model, name)
+    loaded, absent = load_tasks(task, data, limit)
+    facts = facts_of(model, name)
     options = {"learning_rate": lr, "epochs": epochs, "batch_size": batch_size, "dtype": dtype}
-    plans = [_plan(one, facts, options, record, seeds, results) for one in loaded]
+    options["map_quotes"] = map_quotes or None
+    plans = [make_plan(one, facts, options, record, seeds, results) for one in loaded]
     for plan in plans:
         if plan.task.script == "hant" and (convert := converted_corpus(model)):
             console.print(
@@ -117,11 +102,12 @@ def run(
         if plan.data.protocol == "reduced":
             console.print(f"{plan.task.title}: reduced protocol ({plan.data.protocol_note})")
     if record is not None and record.bench_id != plans[0].bench_id:
-        other = ", ".join(_differences(record, plans[0], facts))
+        other = ", ".join(differences(record, plans[0], facts))
         console.print(f"warning: this is not the run of {replay}: other {other}", style="yellow")
     if explain:
         for plan in plans:
-            _explain(console, plan, facts, results)
+            _explain(console, plan, model, facts)
+        _report(absent)
         return
     waiting = sum(len(plan.waiting) for plan in plans)
     total = len(plans) * len(seeds)
@@ -132,92 +118,78 @@ def run(
         **{"predictions": str(predictions), "save_model": None if save_model is None else str(save_model)},
     }
     failures = _run_waiting(console, plans, common, jobs)
-    _summary(console, plans, facts, results, seeds)
+    if save_model is not None:
+        failures += _keep_models(console, plans, common, seeds)
+    _summary(console, plans, facts, seeds)
     if failures:
-        raise UserError(
+        absent.append(
             f"{len(failures)} of {waiting} runs failed (first: {failures[0]}); "
             "the others are kept, and the same command runs only what is missing"
         )
+    _report(absent)
 
 
-def _facts(model: str, name: str | None) -> dict[str, Any]:
-    if model == DEFAULT_MODEL and not Path(model).is_dir():
-        raise UserError(
-            f"{model} does not exist; run `make pretrain-small`, or give a model's folder or Hub id"
-        )
-    facts = model_facts(model)
-    facts["name"] = name or facts["name"]
-    if Path(facts["name"]).name != facts["name"] or facts["name"].startswith("."):
-        raise UserError(f"the model name {facts['name']!r} cannot name a folder; give another with --name")
-    return facts
+def _report(problems: Sequence[str]) -> None:
+    """Raise what went wrong as one sentence, at the end, when all else is done."""
+    if problems:
+        raise UserError("; ".join(problems))
 
 
-def _plan(
-    data: TaskData,
-    facts: Mapping[str, Any],
-    options: Mapping[str, Any],
-    record: Record | None,
-    seeds: Sequence[int],
-    results: Path,
-) -> Plan:
-    config, sources = resolve(data.task, facts, options, {} if record is None else record.config)
-    bench = identify(data.task, data, facts, config)
-    done = [s for s in seeds if is_finished(record_path(results, facts["name"], data.task.name, bench, s))]
-    waiting = [seed for seed in seeds if seed not in done]
-    return Plan(data.task, data, config, sources, bench, tuple(done), tuple(waiting))
-
-
-def _differences(record: Record, plan: Plan, facts: Mapping[str, Any]) -> list[str]:
-    """What of a plan's identity differs from a record's."""
-    pairs = {
-        "weights": (record.model["weights_sha256"], facts["weights_sha256"]),
-        "tokenizer": (record.model.get("tokenizer_sha256"), facts["tokenizer_sha256"]),
-        "settings": (record.config, plain(plan.config)),
-        "data": (record.data_sha256, plan.data.sha256),
-        "protocol": (
-            (record.protocol, record.protocol_note),
-            (plan.data.protocol, plan.data.protocol_note),
-        ),
-    }
-    return [name for name, (theirs, ours) in pairs.items() if theirs != ours] or ["version of the task"]
-
-
-def _folder(results: Path | str, name: str, plan: Plan) -> Path:
-    """Where the records of a plan lie."""
-    return record_path(results, name, plan.task.name, plan.bench_id, 0).parent
-
-
-def _explain(console: Console, plan: Plan, facts: Mapping[str, Any], results: Path) -> None:
+def _explain(console: Console, plan: Plan, model: str, facts: Mapping[str, Any]) -> None:
     sizes = ", ".join(f"{split} {len(rows)}" for split, rows in plan.data.splits.items())
-    folder = _folder(results, facts["name"], plan)
     table = Table("setting", "value", "from", title=f"{plan.task.title} with {facts['name']}")
     for setting, value in plain(plan.config).items():
         table.add_row(setting, str(value), plan.sources[setting])
     console.print(table)
     console.print(f"examples: {sizes}; protocol {plan.data.protocol}; seeds to run: {list(plan.waiting)}")
-    console.print(f"records: {folder}")
+    for split, scores in plan.ceilings(model).items():
+        words = ", ".join(f"{LABELS[metric]} {value:.2f}" for metric, value in scores.items())
+        console.print(f"ceiling on {split} with answers of {plan.config.max_answer_length} tokens: {words}")
+    console.print(f"records: {plan.folder}")
 
 
 def _run_waiting(
     console: Console, plans: Sequence[Plan], common: Mapping[str, Any], jobs: int | None
 ) -> list[str]:
     """Run what has no record yet and return what failed, one phrase each; ``common`` is of every trial."""
-    trials = [
-        (
-            Trial(task=plan.task.name, config=plan.config, bench_id=plan.bench_id, seed=seed, **common),
-            work(plan),
-        )
-        for plan in plans
-        for seed in plan.waiting
-    ]
-    if not trials:
-        return []
+    trials = []
     with contextlib.ExitStack() as held:
         for plan in plans:
             if plan.waiting:
-                held.enter_context(hold(_folder(common["results"], common["facts"]["name"], plan)))
+                held.enter_context(hold_seeds(plan.folder, plan.waiting))
+            # another process may have finished some between the plan and the lock
+            finished = {record.seed for record in plan.records(plan.waiting)}
+            seeds = [seed for seed in plan.waiting if seed not in finished]
+            ceilings = plan.ceilings(common["model"]) if seeds else {}
+            trials += [(plan.trial(seed, ceilings, **common), work(plan)) for seed in seeds]
+        if not trials:
+            return []
         slots = jobs or torch.cuda.device_count() or _cores()
         return run_jobs(trials, slots, console)
+
+
+def _keep_models(
+    console: Console, plans: Sequence[Plan], common: Mapping[str, Any], seeds: Sequence[int]
+) -> list[str]:
+    """Leave the model of the best seed of each plan in its folder; what failed, one phrase each."""
+    failures = []
+    for plan in plans:
+        best = best_on_dev(plan.task, plan.records(seeds))
+        if best is None:
+            continue
+        trial = plan.trial(best.seed, best.ceiling, **common)
+        if not model_folder(trial).is_dir():
+            console.print(
+                f"{plan.task.title}: seed {best.seed} is best on dev and is trained again to be saved"
+            )
+        folder, remark = keep_best(trial, best, lambda job: run_jobs([(job, 1.0)], 1, console))
+        if folder is None:
+            failures.append(remark)
+        else:
+            console.print(
+                f"{plan.task.title}: the model of seed {best.seed} is in {folder}; {remark}".rstrip("; ")
+            )
+    return failures
 
 
 def _cores() -> int:
@@ -225,28 +197,13 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def work(plan: Plan) -> float:
-    """Rough cost of a run in characters: those trained on cost three times those predicted, an epoch."""
-
-    def characters(rows: Sequence[Any]) -> int:
-        fields = ("question", "context") if plan.task.kind == "span" else ("text_a", "text_b")
-        limit = plan.config.max_length * (4 if plan.task.kind == "span" else 1)  # spans read several windows
-        return sum(min(limit, sum(len(getattr(row, field) or "") for field in fields)) for row in rows)
-
-    evaluated = sum(characters(rows) for rows in plan.data.evaluation.values())
-    return 3 * plan.config.epochs * characters(plan.data.splits["train"]) + evaluated
-
-
 # --- summary --------------------------------------------------------------------------------------
 
 
-def _summary(
-    console: Console, plans: Sequence[Plan], facts: Mapping[str, Any], results: Path, seeds: Sequence[int]
-) -> None:
+def _summary(console: Console, plans: Sequence[Plan], facts: Mapping[str, Any], seeds: Sequence[int]) -> None:
     table = Table("task", "split", "metric", "max (mean) ± std", "n", "protocol", title=facts["name"])
     for plan in plans:
-        paths = [record_path(results, facts["name"], plan.task.name, plan.bench_id, s) for s in seeds]
-        records: list[Record] = [read_record(path) for path in paths if path.exists()]
+        records = plan.records(seeds)
         for split in records[0].scores if records else ():
             for metric in records[0].scores[split]:
                 found = summarise({record.seed: record.scores[split][metric] for record in records})

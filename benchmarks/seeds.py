@@ -1,10 +1,16 @@
-"""Seeds on the command line: a count, a range or a list."""
+"""Seeds: on the command line a count, a range or a list; and who runs which."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated
 
 from tyro.constructors import PrimitiveConstructorSpec
+
+from provenance import LOCK, UserError
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -38,3 +44,29 @@ Seeds = Annotated[
         str_from_instance=lambda seeds: [",".join(map(str, seeds)) + ("," if len(seeds) == 1 else "")],
     ),
 ]
+
+
+@contextlib.contextmanager
+def hold_seeds(folder: Path, seeds: Sequence[int]) -> Iterator[None]:
+    """Hold seeds of a folder of records for this process; others may hold other seeds of it.
+
+    So the tasks of a cluster's job array can run one seed each. One byte of the lock file stands for a seed;
+    the locks die with the process.
+
+    Raises:
+        UserError: another process holds one of them, or the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = open(folder / LOCK, "a")  # noqa: SIM115
+    except OSError as error:
+        raise UserError(f"{folder} cannot be written ({error.strerror}); choose another --results") from None
+    with file:
+        for seed in seeds:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, seed)
+            except OSError:
+                raise UserError(
+                    f"seed {seed} in {folder} is held by another run; wait for it or choose other --seeds"
+                ) from None
+        yield

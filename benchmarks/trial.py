@@ -126,7 +126,7 @@ def run_trial(trial: Trial, on_progress: Callable[[int, int, float], None] | Non
         seconds=round(result.seconds, 2),
     )
     if trial.save_model:
-        result.save(Path(trial.save_model) / task.name / seed_name(trial.seed))
+        result.save(model_folder(trial))
     write_record(trial.results, record)
     return record
 
@@ -192,6 +192,11 @@ def _merge(*counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]
         for split, reasons in part.items():
             merged[split] = {**merged.get(split, {}), **{k: n for k, n in reasons.items() if n}}
     return {split: reasons for split, reasons in merged.items() if reasons}
+
+
+def model_folder(trial: Trial) -> Path:
+    """Where a trial's model is saved, under the folder that ``save_model`` names."""
+    return Path(trial.save_model or "") / trial.task / trial.bench_id / seed_name(trial.seed)
 
 
 def log_path(trial: Trial) -> Path:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-
 SMALL = 384  # widest hidden size that is fine-tuned with a small model's learning rate
 
 
@@ -44,6 +43,8 @@ class FinetuneConfig:
     """Span extraction: longer questions are cut."""
     max_answer_length: int = 100
     """Span extraction: longest predicted answer."""
+    map_quotes: bool = False
+    """Read “”‘’ as " and ', and — as -: the BERT-Chinese vocabulary lacks them. HFL's scores do not."""
     dtype: Literal["bf16", "fp32"] = "fp32"
     """bf16: the matrix products of training and prediction in bfloat16, the weights in float32."""
 

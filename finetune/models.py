@@ -67,7 +67,8 @@ def load_model(
     A pooler is kept where it is stored and drawn where it is not.
 
     Raises:
-        UserError: the encoder's weights are missing or of another shape (names them), or cannot be read.
+        UserError: the encoder's weights, or with ``keep_head`` the head's, are missing or of another shape
+            (names them), or cannot be read.
     """
     folder = locate(model)
     config = read_config(folder)
@@ -112,7 +113,12 @@ def load_model(
     new = set(report["missing_keys"]) | mismatched
     names = {name for name, _ in network.named_parameters()}
     heads_of = {name for name in names if not name.startswith(f"{prefix}.")}
-    init_head(network, new if keep_head else new | heads_of)
+    if keep_head and (lacking := sorted(new & heads_of)):
+        raise UserError(
+            f"the model in {folder} has no {lacking[0]}: it is not fine-tuned for this kind of task; "
+            "give one that benchmarks.run --save-model kept"
+        )
+    init_head(network, new | heads_of if not keep_head else new)
     return network.float().eval()
 
 
@@ -142,11 +148,11 @@ def model_facts(model: str | Path) -> dict[str, Any]:
     """What a record says of a model, without loading its weights.
 
     Returns:
-        ``name`` (that of its manifest, else the Hub id with ``--`` for ``/``, else ``--`` and the folder's
-        name), ``hub`` (its Hub id, or None), ``weights_sha256``, ``tokenizer_sha256`` (over the tokenizer's files), ``parameters`` of the
-        encoder, ``revision`` (a Hub commit, or the config id of the folder's manifest, or None),
-        ``family`` (``model_type``), ``hidden_size``, ``layers``, ``vocabulary`` and ``pretraining_flops``
-        (of a model that pretrain.export wrote, 0 with random weights; else None).
+        ``name`` (that of its manifest, else the Hub id with ``--`` for ``/``, else the folder's name),
+        ``hub`` (its Hub id, or None), ``weights_sha256``, ``tokenizer_sha256`` (over the tokenizer's files),
+        ``parameters`` of the encoder, ``revision`` (a Hub commit, or the config id of the folder's manifest,
+        or None), ``family`` (``model_type``), ``hidden_size``, ``layers``, ``vocabulary`` and
+        ``pretraining_flops`` (of a model that pretrain.export wrote, 0 with random weights; else None).
 
     Raises:
         UserError: as :func:`locate` and :func:`load_encoder`, or a file differs from the folder's manifest.

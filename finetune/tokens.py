@@ -12,6 +12,8 @@ import transformers
 from finetune.folder import locate, quiet, read_config
 from provenance import UserError
 
+# One character for one, so that offsets stay; the ellipsis has no such counterpart.
+QUOTES = str.maketrans("“”‘’—", "\"\"''-")
 PADDED_VOCABULARY = 128  # some models round their embedding table up to a multiple of this
 
 
@@ -21,6 +23,7 @@ class Encoder:
 
     ``single`` holds the ids before and after A; ``pair`` those before A, between A and B, and after B.
     ``types`` are the token types of those three places and of A and B: before, A, between, B, after.
+    ``map_quotes``: read a text through :data:`QUOTES`.
     """
 
     tokenizer: Any
@@ -28,12 +31,15 @@ class Encoder:
     pair: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
     types: tuple[int, int, int, int, int]
     pad: int
+    map_quotes: bool = False
 
     def encode(self, texts: list[str]) -> list[Any]:
         """Encodings without special tokens; their ``offsets`` are character positions in the text."""
         backend = self.tokenizer.backend_tokenizer
         backend.no_truncation()
         backend.no_padding()
+        if self.map_quotes:
+            texts = [text.translate(QUOTES) for text in texts]
         return backend.encode_batch(texts, add_special_tokens=False)
 
     def join(self, a: np.ndarray, b: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -80,7 +86,7 @@ def _frame(backend: Any) -> dict[str, Any]:
     }
 
 
-def load_encoder(model: str | Path) -> Encoder:
+def load_encoder(model: str | Path, *, map_quotes: bool = False) -> Encoder:
     """The model's own tokenizer (``tokenizer.json`` or ``vocab.txt``).
 
     Raises:
@@ -103,4 +109,4 @@ def load_encoder(model: str | Path) -> Encoder:
         frame = _frame(tokenizer.backend_tokenizer)
     except (AttributeError, ValueError) as error:
         raise UserError(f"the tokenizer in {folder} cannot be used ({error}); choose another model") from None
-    return Encoder(tokenizer, pad=tokenizer.pad_token_id or 0, **frame)
+    return Encoder(tokenizer, pad=tokenizer.pad_token_id or 0, map_quotes=map_quotes, **frame)

@@ -81,14 +81,16 @@ class Result:
 
 
 @dataclass(frozen=True)
-class _Split:
+class Split:
+    """Examples with their input rows; ``features`` of spans, ``targets`` where they are trained on."""
+
     examples: Sequence[Any]
     rows: list[Row]
     targets: torch.Tensor | None
     features: span.Features | None
 
 
-def _prepare(
+def prepare(
     kind: Kind,
     examples: Sequence[Any],
     encoder: Encoder,
@@ -96,11 +98,16 @@ def _prepare(
     counts: Counter[str],
     *,
     training: bool,
-) -> _Split:
+) -> Split:
+    """Features of either kind; ``counts`` takes what was cut or left out.
+
+    Raises:
+        UserError: a training example has no label, or there is no room beside a question.
+    """
     if kind == "span":
         features = span.encode(examples, encoder, config, training=training, counts=counts)
         targets = torch.tensor([window.target for window in features.windows], dtype=torch.long)
-        return _Split(examples, [window.row for window in features.windows], targets, features)
+        return Split(examples, [window.row for window in features.windows], targets, features)
     rows = classify.encode(examples, encoder, config.max_length, counts)
     labels = None
     if training:
@@ -108,10 +115,11 @@ def _prepare(
             if example.label is None:
                 raise UserError(f"training example {example.id} has no label; give it one or leave it out")
         labels = torch.tensor([example.label for example in examples], dtype=torch.long)
-    return _Split(examples, rows, labels, None)
+    return Split(examples, rows, labels, None)
 
 
-def _read_out(kind: Kind, split: _Split, logits: list[np.ndarray], config: FinetuneConfig) -> list[dict]:
+def read_out(kind: Kind, split: Split, logits: list[np.ndarray], config: FinetuneConfig) -> list[dict]:
+    """Predictions from the logits of every row (:class:`Result` has their form)."""
     if kind == "text":
         shape = (len(logits), -1) if logits else (0, 1)
         return classify.predictions(split.examples, np.array(logits, dtype=np.float32).reshape(shape))
@@ -124,7 +132,7 @@ def _read_out(kind: Kind, split: _Split, logits: list[np.ndarray], config: Finet
 
 
 @contextlib.contextmanager
-def _threads(count: int) -> Iterator[None]:
+def threads(count: int) -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -162,13 +170,13 @@ def finetune(
     runtime = runtime or Runtime()
     started = time.perf_counter()
     folder = locate(model)
-    encoder = load_encoder(model)
+    encoder = load_encoder(model, map_quotes=config.map_quotes)
     counts: dict[str, Counter[str]] = {"train": Counter(), **{name: Counter() for name in evaluate}}
-    learned = _prepare(kind, train, encoder, config, counts["train"], training=True)
+    learned = prepare(kind, train, encoder, config, counts["train"], training=True)
     if not learned.rows:
         raise UserError("there is no training example that can be used; check the training file")
     asked = {
-        name: _prepare(kind, examples, encoder, config, counts[name], training=False)
+        name: prepare(kind, examples, encoder, config, counts[name], training=False)
         for name, examples in evaluate.items()
     }
     torch.manual_seed(seed)  # the head's weights, then the dropout masks
@@ -193,14 +201,14 @@ def finetune(
     }
     total = updates + sum(map(len, orders.values()))
     report = on_progress or (lambda done, total, loss: None)
-    with _threads(runtime.threads):
-        run = _Run(kind, network, encoder, config, device, lambda done, loss: report(done, total, loss))
+    with threads(runtime.threads):
+        run = Run(kind, network, encoder, config, device, lambda done, loss: report(done, total, loss))
         losses, skipped = run.fit(learned, seed, updates)
         counts["train"]["skipped_updates"] = skipped
         predictions, done = {}, updates
         for name, split in asked.items():
             logits = run.predict(split.rows, orders[name], done, losses[-1] if losses else math.nan)
-            predictions[name] = _read_out(kind, split, logits, config)
+            predictions[name] = read_out(kind, split, logits, config)
             done += len(orders[name])
     return Result(
         predictions=predictions,
@@ -216,7 +224,7 @@ def finetune(
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """What training and prediction share."""
 
     kind: Kind
@@ -234,7 +242,7 @@ class _Run:
         with autocast(self.device, self.config.dtype):
             return self.network(**inputs), inputs["attention_mask"]
 
-    def fit(self, split: _Split, seed: int, updates: int) -> tuple[list[float], int]:
+    def fit(self, split: Split, seed: int, updates: int) -> tuple[list[float], int]:
         """Mean loss of each update, and the number of updates left out because the gradient overflowed."""
         config, network = self.config, self.network
         assert split.targets is not None

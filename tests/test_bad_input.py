@@ -345,9 +345,9 @@ def test_folder_of_another_run(fails: Fails, tmp_path: Path, text: Path, corpus:
 def test_records_of_another_run(
     fails: Fails, tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    def held(folder: Path) -> None:
+    def held(folder: Path, seeds: object) -> None:
         raise provenance.UserError(f"{folder} is held by another run")
 
-    monkeypatch.setattr("benchmarks.run.hold", held)
+    monkeypatch.setattr("benchmarks.run.hold_seeds", held)
     folders = ("--data", DATA, "--results", tmp_path / "runs")
     assert "is held by another run" in fails("benchmarks.run", tiny_model, "--task", "bq", *folders)

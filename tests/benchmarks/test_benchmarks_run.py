@@ -1,9 +1,13 @@
 """The runner: seeds, settings, and whole runs of a tiny random model on one task of each kind."""
 
+import contextlib
 import dataclasses
 import json
 import shutil
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 import tyro
@@ -11,16 +15,18 @@ from rich.console import Console
 
 from benchmarks.jobs import run_child, run_jobs, start_server
 from benchmarks.metrics import percent
+from benchmarks.predict import predict_task
 from benchmarks.protocol import load
 from benchmarks.record import find_records, record_path
 from benchmarks.run import run
-from benchmarks.seeds import parse_seeds
+from benchmarks.seeds import hold_seeds, parse_seeds
 from benchmarks.settings import converted_corpus, resolve
 from benchmarks.tasks import get_task
 from benchmarks.trial import Trial, identify, log_path, run_trial, score_split
 from finetune.models import model_facts
-from provenance import UserError, hold, sha256_file, write_manifest
+from provenance import UserError, sha256_file, write_manifest
 
+ROOT = Path(__file__).parents[2]
 COLOURS = "红黄蓝白黑青紫灰"
 
 
@@ -241,11 +247,86 @@ def test_mistakes_are_found_before_anything_runs(tiny_model, data, tmp_path):
         run(str(tiny_model), task="lcqmc", data=data, name="a/b")
 
 
+@contextlib.contextmanager
+def held_elsewhere(folder, seed):
+    """Another process that holds a seed of a folder of records."""
+    code = (
+        "import sys; from pathlib import Path; from benchmarks.seeds import hold_seeds\n"
+        "with hold_seeds(Path(sys.argv[1]), [int(sys.argv[2])]): print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(folder), str(seed)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as other:
+        assert other.stdout.readline() == b"held\n"
+        yield
+        other.communicate()
+
+
+def test_processes_of_a_job_array_run_disjoint_seeds(tmp_path):
+    """One holds seed 1: another may hold 0 and 2, and not 1; afterwards anyone may."""
+    with held_elsewhere(tmp_path, 1):
+        with hold_seeds(tmp_path, [0, 2]):
+            pass
+        with pytest.raises(UserError, match="seed 1 in"), hold_seeds(tmp_path, [0, 1]):
+            pass
+    with hold_seeds(tmp_path, [1]):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_all_goes_on_without_a_task_whose_files_are_missing(tiny_model, data, tmp_path, capsys):
+    """What can run runs, and at the end one sentence names what was left out."""
+    places = {
+        "data": tmp_path / "data",
+        "results": tmp_path / "runs",
+        "predictions": tmp_path / "predictions",
+    }
+    shutil.copytree(data / "lcqmc", tmp_path / "data/lcqmc")
+    arguments = {"task": "all", "seeds": (0,), "epochs": 1, "name": "toy", **places}
+    with pytest.raises(UserError, match=r"DRCD needs train\.json.*; XNLI needs.*; BQ Corpus needs"):
+        run(str(tiny_model), **arguments)
+    assert "LCQMC" in capsys.readouterr().out
+    assert [record.task for _, record in find_records(tmp_path / "runs")] == ["lcqmc"]
+    with pytest.raises(UserError, match="CMRC 2018 needs"):
+        run(str(tiny_model), **{**arguments, "data": tmp_path / "nothing"})
+
+
+def test_the_model_of_the_best_seed_is_kept(tiny_model, data, tmp_path, capsys):
+    """Also where its record is older than the wish: it is trained again, and its record stays as it was."""
+    places = {"data": data, "results": tmp_path / "runs", "predictions": tmp_path / "predictions"}
+    arguments = {"task": "lcqmc", "seeds": (0, 1, 2), "epochs": 2, "name": "toy", "lr": 3e-3, **places}
+    run(str(tiny_model), **arguments)
+    found = list(find_records(tmp_path / "runs"))
+    best = max((record for _, record in found), key=lambda r: (r.scores["dev"]["accuracy"], -r.seed))
+    before = {path: path.read_bytes() for path, _ in found}
+    run(str(tiny_model), save_model=tmp_path / "models", **arguments)
+    assert {path: path.read_bytes() for path, _ in found} == before
+    (folder,) = (tmp_path / "models/lcqmc" / best.bench_id).iterdir()
+    assert folder.name == f"seed-0{best.seed}"
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"seed {best.seed} is best on dev and is trained again" in printed
+    assert "does not repeat" not in printed
+    rows = predict_task(str(folder), get_task("lcqmc"), load(get_task("lcqmc"), data).splits["dev"], 4)
+    accuracy = 100 * sum(row["prediction"] == i % 2 for i, row in enumerate(rows)) / len(rows)
+    assert accuracy == best.scores["dev"]["accuracy"]
+
+
+def test_a_limit_on_answers_has_a_ceiling(tiny_model, data, tmp_path, capsys):
+    """Answers of one character: 100 with any limit. It is printed, and in the record."""
+    trial = trial_of("cmrc2018", tiny_model, data, tmp_path)
+    places = {"data": data, "results": tmp_path / "runs", "predictions": tmp_path / "predictions"}
+    run(str(tiny_model), task="cmrc2018", seeds=(0,), name="toy", explain=True, **places)
+    assert "ceiling on dev with answers of 100 tokens: EM 100.00, F1 100.00" in capsys.readouterr().out
+    run(str(tiny_model), task="cmrc2018", seeds=(0,), epochs=1, name="toy", **places)
+    ((_, record),) = find_records(tmp_path / "runs")
+    assert record.ceiling == {"dev": {"exact_match": 100.0, "f1": 100.0}}
+    assert trial.ceiling == {}
+
+
 def test_a_folder_another_run_holds_is_refused(tiny_model, data, tmp_path):
     places = {"results": tmp_path / "runs", "predictions": tmp_path / "predictions"}
     trial = trial_of("lcqmc", tiny_model, data, tmp_path)
     folder = record_path(tmp_path / "runs", "toy", "lcqmc", trial.bench_id, 0).parent
-    with hold(folder), pytest.raises(UserError, match="held by another run"):
+    with held_elsewhere(folder, 0), pytest.raises(UserError, match=r"seed 0 in .* is held by another run"):
         run(
             str(tiny_model),
             task="lcqmc",
@@ -273,7 +354,7 @@ def test_a_simplified_corpus_is_warned_of_on_a_traditional_task(
     write_manifest(model, stage="pretrain.export", config={}, parent=checkpoint, name="toy")
     assert converted_corpus(str(model), tmp_path / "corpora") == ("t2s" if warned else None)
     shutil.copy(corpus / "manifest.json", tmp_path / "run/manifest.json")  # what the program finds by itself
-    shutil.copytree(data / "cmrc2018", tmp_path / "data/drcd")
+    shutil.copytree(ROOT / "benchmarks/sample/drcd", tmp_path / "data/drcd")
     run(str(model), task="drcd", data=tmp_path / "data", explain=True)
     printed = capsys.readouterr().out
     assert ("converted with t2s" in printed and "characters of DRCD" in printed) == warned
