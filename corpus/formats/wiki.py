@@ -9,11 +9,9 @@ from corpus.compression import DAMAGE, damaged
 from corpus.config import CorpusConfig
 from corpus.documents import Document, Part, Tally
 from corpus.mediawiki import Page, chunks_of, read_pages
-from corpus.script import script_of
 from corpus.wikitext import wikitext_to_text
 
 _REDIRECT = re.compile(r"\s*#\s*(?:redirect|重定向)", re.IGNORECASE)
-_BRACES = re.compile(r"\{[^{}]*\}")
 # The templates that make a page of zhwiki one of disambiguation (not those that ask for it: 需要消歧义).
 _DISAMBIGUATION = re.compile(
     r"\{\{\s*(?:(?:template|模板|样板|樣板)\s*[:：]\s*)?(?:"
@@ -52,11 +50,9 @@ def read_mediawiki(part: Part, config: CorpusConfig, tally: Tally) -> Iterator[D
             if reason := _skip_page(page, config):
                 tally.skip(reason)
                 continue
-            prose = _BRACES.sub("", page.text)  # -{zh-hans:...;zh-hant:...}- has both scripts
-            script = "hant" if script_of(prose) == "hant" else "hans"
             key = f"wiki/{page.id}"
             try:
-                text = wikitext_to_text(page.text, title=page.title, script=script)
+                text = wikitext_to_text(page.text, title=page.title, convert=config.convert)
             except Exception:
                 tally.fail(Document(key, "wiki", page.title, page.text))
                 continue
