@@ -126,9 +126,14 @@ def tokenizer(path: Path | str, max_length: int = 512) -> PreTrainedTokenizerBas
 
 
 def fast_tokenizer(path: Path | str) -> Tokenizer:
-    """The same tokenizer without transformers around it, for bulk encoding; it neither truncates nor pads."""
+    """The same tokenizer without transformers around it, for bulk encoding; it neither truncates nor pads.
+
+    Text makes no special token: a written ``[MASK]`` is brackets and letters, as in Google's tokenization.
+    """
     ids = {entry: index for index, entry in enumerate(load_vocab(path))}
-    return BertWordPieceTokenizer(vocab=ids, lowercase=True)._tokenizer
+    made = BertWordPieceTokenizer(vocab=ids, lowercase=True)._tokenizer
+    made.encode_special_tokens = True
+    return made
 
 
 def save_tokenizer(made: PreTrainedTokenizerBase, vocab: Path | str, folder: Path | str) -> None:

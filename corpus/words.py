@@ -1,18 +1,21 @@
-"""Tokens of sentences with word starts: a Chinese segmenter's words, carried over by character offsets."""
+"""Documents to tokens with word starts: a Chinese segmenter's words, carried over by character offsets."""
 
 from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
-from tokenizers import Tokenizer
 
-from corpus.pack import Piece, sentence_ends
-from corpus.vocab import fast_tokenizer
+from corpus.pack import sentence_ends
+from corpus.wordpiece import WordPiece, reference_encode
+
+BETWEEN = "\n"  # documents that are encoded together: no token, word or sentence reaches across it
 
 
 @functools.cache
@@ -48,31 +51,58 @@ def word_starts(text: str, token_starts: Sequence[int] | np.ndarray, name: str =
     words = segmenter(name)(text)
     if "".join(words) != text:
         raise RuntimeError(f"{name} changed the text {text[:40]!r}...")
-    ends = np.cumsum([len(word) for word in words], dtype=np.int64)
-    word_of_token = np.searchsorted(ends, np.asarray(token_starts, dtype=np.int64), side="right")
+    word_of = np.repeat(np.arange(len(words)), np.fromiter(map(len, words), np.int64, len(words)))
+    word_of_token = word_of[np.asarray(token_starts, dtype=np.int64)]
     starts = np.ones(len(word_of_token), dtype=bool)
     starts[1:] = word_of_token[1:] != word_of_token[:-1]
     return starts
 
 
 @functools.cache
-def _tokenizer(vocab: Path) -> Tokenizer:
-    return fast_tokenizer(vocab)
+def word_piece(vocab: Path) -> WordPiece:
+    """The encoder of this process: what it has learnt serves every block."""
+    return WordPiece(vocab)
 
 
-def encode(texts: Sequence[str], vocab: Path, name: str = "rjieba") -> Iterator[list[Piece]]:
-    """For each text its sentences' tokens, with word starts; sentences without a token are left out.
+@dataclass(frozen=True)
+class Encoded:
+    """Some documents' tokens, one after the other.
+
+    Attributes:
+        ids: uint16 (tokens,).
+        word_starts: bool (tokens,).
+        bounds: for each document the ascending bounds of its sentences in the tokens; sentences without a
+            token are left out, so that the bounds of a document without any are one number.
+        unknown: how often each character or run became [UNK].
+    """
+
+    ids: np.ndarray
+    word_starts: np.ndarray
+    bounds: list[list[int]]
+    unknown: Counter[str]
+
+
+def encode(texts: Sequence[str], vocab: Path, name: str = "rjieba", *, reference: bool = False) -> Encoded:
+    """Tokens, words and sentences of clean documents.
 
     Args:
         texts: clean documents.
         vocab: verified vocab.txt.
         name: the segmenter.
+        reference: ids by ``tokenizers`` itself, which is slower.
     """
-    for text, encoding in zip(
-        texts, _tokenizer(vocab).encode_batch(list(texts), add_special_tokens=False), strict=True
-    ):
-        offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)[:, 0]
-        starts = word_starts(text, offsets, name).tolist() if len(offsets) else []
-        cuts = [0, *np.searchsorted(offsets, sentence_ends(text)).tolist()]
-        ids = encoding.ids
-        yield [Piece(ids[a:b], starts[a:b]) for a, b in pairwise(cuts) if b > a]
+    encoder, joined = word_piece(vocab), BETWEEN.join(texts)
+    tokens = reference_encode(encoder.reference, joined) if reference else encoder.encode(joined)
+    # a document's end is a sentence's end: the separator ends a sentence, and the text's end the last one
+    ends = np.searchsorted(tokens.offsets, [0, *sentence_ends(joined)])
+    begins = [0, *accumulate(len(text) + len(BETWEEN) for text in texts)]
+    firsts = np.searchsorted(tokens.offsets, begins)
+    distinct = np.unique(ends)
+    cuts = np.searchsorted(distinct, firsts)
+    all_bounds = distinct.tolist()
+    return Encoded(
+        ids=tokens.ids,
+        word_starts=word_starts(joined, tokens.offsets, name),
+        bounds=[all_bounds[a : b + 1] for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)],
+        unknown=encoder.unknown(joined, tokens),
+    )

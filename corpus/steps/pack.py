@@ -3,76 +3,121 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpus.job import DOCUMENTS, Job, columns_of, counts_path, write_table
-from corpus.pack import pack_document
-from corpus.rows import RowBuffer, write_rows
+from corpus.job import DOCUMENTS, KEEP, Job, counts_path, write_table
+from corpus.pack import Row, pack_document
+from corpus.rows import SCHEMA, table_of, write_rows
 from corpus.vocab import UNK
-from corpus.words import encode
+from corpus.words import encode, word_piece
 from provenance import write_json
 
-BATCH = 256  # documents tokenized at once
+BATCH = 500_000  # characters tokenized at once
+CHECKED = 20_000  # characters of a block whose ids are compared with those of tokenizers
+UNKNOWN = 50  # most frequent unknown characters that a rank reports
 
 
-def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    batch: list[Any] = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def batches(texts: list[str]) -> Iterator[slice]:
+    """The documents in slices of about ``BATCH`` characters."""
+    first = size = 0
+    for index, text in enumerate(texts):
+        size += len(text)
+        if size >= BATCH or index == len(texts) - 1:
+            yield slice(first, index + 1)
+            first, size = index + 1, 0
+
+
+def check_tokens(texts: list[str], job: Job) -> None:
+    """Compare the ids of documents all over the block with those of ``tokenizers``.
+
+    Raises:
+        UserError: they differ.
+    """
+    step = max(1, sum(map(len, texts)) // CHECKED)
+    for text in texts[::step]:
+        word_piece(job.vocab).check(text[:CHECKED])
 
 
 def pack_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     """Tokenize and pack one block's documents; write them and their rows."""
     config = job.config
     name = f"{rank:05d}"
-    table = pq.read_table(job.work / "clean" / f"{name}.parquet")
+    table = pq.read_table(job.work / "signed" / f"{name}.parquet")
     keep = pq.read_table(job.work / "keep" / f"{name}.parquet")
-    table = table.append_column("held_out", keep["held_out"]).filter(keep["keep"])
-    writers = {(n, split): RowBuffer() for n in config.lengths for split in ("train", "heldout")}
+    for column in KEEP.names:
+        table = table.append_column(column, keep[column])
+    table = table.filter(table["keep"])
+    write_table(job.work / "documents" / f"{name}.parquet", {n: table[n] for n in DOCUMENTS.names}, DOCUMENTS)
+    texts = table["text"].to_pylist()
+    splits = ["heldout" if held_out else "train" for held_out in table["held_out"].to_pylist()]
+    copies = table["copies"].to_pylist()
+    keys = [f"{config.seed}/{key}" for key in table["id"].to_pylist()]
+    reference = job.tokenizer == "reference"
+    if not reference:
+        check_tokens(texts, job)
+
+    written = {(n, split): [SCHEMA.empty_table()] for n in config.lengths for split in ("train", "heldout")}
     totals = {n: Counter[str]() for n in config.lengths}
-    groups: dict[str, Counter[str]] = {}
-    sizes: Counter[str] = Counter()
-    for records in batched(table.to_pylist(), BATCH):
-        pieces_of = encode([record["text"] for record in records], job.vocab, config.segmenter)
-        for record, pieces in zip(records, pieces_of, strict=True):
-            split = "heldout" if record["held_out"] else "train"
-            key = f"{config.seed}/{record['id']}"
-            for n in config.lengths:
-                for row in pack_document(
-                    pieces,
-                    n,
-                    key=key,
-                    packing=config.packing,
-                    min_fragment=config.min_fragment,
-                    counts=totals[n],
-                ):
-                    writers[n, split].add(row)
-                    totals[n][f"rows_{split}"] += 1
-                    totals[n][f"tokens_{split}"] += len(row.input_ids)
-            tokens = sum(map(len, pieces))
-            unk = sum(list(piece.ids).count(UNK) for piece in pieces)
-            group = groups.setdefault(f"{record['source']}\t{record['script']}", Counter())
-            group.update(documents=1, han=record["han"], tokens=tokens, unk=unk, held_out=record["held_out"])
-            sizes[str(max(0, (len(record["text"])).bit_length()))] += 1
-    write_table(
-        job.work / "documents" / f"{name}.parquet", columns_of(table.to_pylist(), DOCUMENTS), DOCUMENTS
-    )
-    for (n, split), writer in writers.items():
-        write_rows(job.work / f"rows-{n}" / split / f"{name}.arrow", writer.table())
+    tokens: list[np.ndarray] = []
+    unk: list[np.ndarray] = []
+    unknown: Counter[str] = Counter()
+    for part in batches(texts):
+        encoded = encode(texts[part], job.vocab, config.segmenter, reference=reference)
+        documents = list(zip(encoded.bounds, keys[part], splits[part], copies[part], strict=True))
+        for n in config.lengths:
+            rows: dict[str, list[Row]] = {"train": [], "heldout": []}
+            for bounds, key, split, times in documents:
+                for copy in range(1 if split == "heldout" else times):
+                    rows[split] += pack_document(
+                        bounds,
+                        n,
+                        key=f"{key}/copy {copy}" if copy else key,
+                        packing=config.packing,
+                        min_fragment=config.min_fragment,
+                        counts=totals[n],
+                    )
+            for split, made in rows.items():
+                written[n, split].append(table_of(made, encoded.ids, encoded.word_starts))
+        first, end = np.array([(bounds[0], bounds[-1]) for bounds in encoded.bounds]).T
+        unk_before = np.concatenate([[0], np.cumsum(encoded.ids == UNK)])
+        tokens.append(end - first)
+        unk.append(unk_before[end] - unk_before[first])
+        unknown += encoded.unknown
+    for (n, split), tables in written.items():
+        joined = pa.concat_tables(tables).combine_chunks()
+        totals[n][f"rows_{split}"] += joined.num_rows
+        totals[n][f"tokens_{split}"] += pc.sum(pc.list_value_length(joined["input_ids"])).as_py() or 0
+        write_rows(job.work / f"rows-{n}" / split / f"{name}.arrow", joined)
+    table = table.append_column("tokens", [np.concatenate([np.empty(0, np.int64), *tokens])])
+    table = table.append_column("unk", [np.concatenate([np.empty(0, np.int64), *unk])])
     write_json(
         counts_path(job, "pack", rank),
         {
             "documents": table.num_rows,
             "rows": totals,
-            "groups": groups,
-            "sizes": sizes,
+            "groups": group_counts(table),
+            "sizes": Counter(str(len(text).bit_length()) for text in texts),
+            "unknown": dict(unknown.most_common(UNKNOWN)),
         },
     )
+
+
+def group_counts(table: pa.Table) -> dict[str, dict[str, int]]:
+    """Documents, Han characters, tokens, unknown tokens and held-out documents of each source and script."""
+    summed = ("han", "tokens", "unk", "held_out")
+    grouped = table.group_by(["source", "script"], use_threads=False).aggregate(
+        [("id", "count"), *((column, "sum") for column in summed)]
+    )
+    return {
+        f"{group['source']}\t{group['script']}": {
+            "documents": group["id_count"],
+            **{column: group[f"{column}_sum"] for column in summed},
+        }
+        for group in grouped.to_pylist()
+    }

@@ -40,6 +40,12 @@ def test_tokens(tokenizer, vocab_path: Path, text: str, tokens: str) -> None:
     assert vocab.fast_tokenizer(vocab_path).encode(text, add_special_tokens=False).tokens == tokens.split()
 
 
+def test_text_makes_no_special_token(vocab_path: Path) -> None:
+    """Bulk text may hold ``[MASK]``; in a training row it would be a mask that nobody set."""
+    ids = vocab.fast_tokenizer(vocab_path).encode("[MASK]中[SEP][PAD]", add_special_tokens=False).ids
+    assert not {vocab.PAD, vocab.UNK, vocab.CLS, vocab.SEP, vocab.MASK} & set(ids)
+
+
 def test_offsets_are_one_character_each(tokenizer) -> None:
     """Case 21."""
     offsets = tokenizer("他说“好”……", add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]

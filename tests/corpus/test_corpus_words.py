@@ -1,8 +1,11 @@
 """Word starts by character offsets: case 20."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from corpus.vocab import load_vocab
 from corpus.words import encode, segmenter, word_starts
 
 TEXT = "他来到了网易杭研大厦"  # jieba's own example: 他/来到/了/网易/杭研/大厦
@@ -26,20 +29,62 @@ def test_word_starts(name: str) -> None:
     assert [TEXT[i] for i in np.flatnonzero(starts)] == ["他", "来", "了", "网", "杭", "大"]
 
 
-def test_starts_follow_tokens_not_characters(vocab_path) -> None:
-    text = "手机unaffable手机 拍照"  # un ##aff ##able is one word of three tokens; the space is no token
-    (pieces,) = encode([text], vocab_path, "rjieba")
-    ids = [i for piece in pieces for i in piece.ids]
-    starts = [s for piece in pieces for s in piece.starts]
-    assert len(ids) == len(starts)
-    tokens = vocab_tokens(vocab_path, ids)
-    assert [t for t, s in zip(tokens, starts, strict=True) if s] == ["手", tokens[2], "手", "拍"]
-    assert not any(s for t, s in zip(tokens, starts, strict=True) if t.startswith("##"))
-
-
-def vocab_tokens(path, ids: list[int]) -> list[str]:
-    entries = path.read_text(encoding="utf-8").split("\n")
+def tokens_of(path: Path, ids: np.ndarray) -> list[str]:
+    entries = load_vocab(path)
     return [entries[i] for i in ids]
+
+
+def test_starts_follow_tokens_not_characters(vocab_path: Path) -> None:
+    text = "手机unaffable手机 拍照"  # un ##aff ##able is one word of three tokens; the space is no token
+    encoded = encode([text], vocab_path, "rjieba")
+    tokens = tokens_of(vocab_path, encoded.ids)
+    assert encoded.bounds == [[0, len(tokens)]]
+    assert [t for t, s in zip(tokens, encoded.word_starts, strict=True) if s] == ["手", tokens[2], "手", "拍"]
+    inside = [s for t, s in zip(tokens, encoded.word_starts, strict=True) if t.startswith("##")]
+    assert inside
+    assert not any(inside)
+
+
+TEXTS = [
+    "他来到了网易杭研大厦。\nWindows 10发布！",
+    "",
+    "\u200b",
+    "首行\n\n\n他说：“走吧。”然后走了\r",
+    "！",
+    " \n",
+    "臺灣大學在臺北。U.S. 3.5%",
+]
+
+
+@pytest.mark.parametrize("name", ["rjieba", "jieba"])
+def test_documents_together_equal_documents_alone(vocab_path: Path, name: str) -> None:
+    """Nothing reaches from one document into the next."""
+    together = encode(TEXTS, vocab_path, name)
+    assert len(together.bounds) == len(TEXTS)
+    for text, bounds in zip(TEXTS, together.bounds, strict=True):
+        alone = encode([text], vocab_path, name)
+        first, end = bounds[0], bounds[-1]
+        assert together.ids[first:end].tolist() == alone.ids.tolist()
+        assert together.word_starts[first:end].tolist() == alone.word_starts.tolist()
+        assert [bound - first for bound in bounds] == alone.bounds[0]
+    assert together.bounds[-1][-1] == len(together.ids)
+
+
+def test_sentences_without_a_token_are_left_out(vocab_path: Path) -> None:
+    """甲。 乙！ and nothing of the empty lines between."""
+    assert encode(["甲。\n \n乙！\n"], vocab_path).bounds == [[0, 2, 4]]
+
+
+def test_reference_gives_the_same(vocab_path: Path) -> None:
+    fast, reference = encode(TEXTS, vocab_path), encode(TEXTS, vocab_path, reference=True)
+    assert fast.ids.tolist() == reference.ids.tolist()
+    assert fast.word_starts.tolist() == reference.word_starts.tolist()
+    assert fast.bounds == reference.bounds
+
+
+def test_traditional_sentence_of_case_20() -> None:
+    """fxsjy/jieba#383: the dictionary lacks 記得, so the sentence is cut as 還記/得."""
+    assert segmenter("jieba")("你還記得你上過的那個網頁嗎")[:5] == ["你", "還記", "得", "你", "上過"]
 
 
 def test_no_tokens() -> None:
