@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from lxml import etree
 
+from corpus.script import HAN
+
 MAX_DEPTH = 64  # elements that are nested deeper count as this deep
 MAX_TITLE = 500  # characters
 MAX_BLOCKS = 100_000  # a page of more is data
@@ -31,7 +33,8 @@ _NOT_TEXT = frozenset(
         "video audio canvas math rt rp",
     )
 )
-_PROSE = re.compile("[，。！？；…]|[!?,;.] ?$")
+_CLAUSE = re.compile("[，。！？；…]|.{12}：$")  # before a short colon stands a label
+_CLAUSE_END = re.compile("[!?,;.] ?$")  # as some write Chinese, and code and other languages too
 _WIDE = "\u2e80-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
 _WRAPPED = re.compile(rf"(?<=[{_WIDE}])[ \t\r]*\n\s*(?=[{_WIDE}])")  # browsers show no space there
 _SPACE = re.compile(r"[ \t\r\n\f\v\u00a0\u3000]+")
@@ -43,7 +46,7 @@ class Block(NamedTuple):
     text: str
     linked: int  # characters of it in links
     begins_with_link: bool
-    prose: bool  # it holds a clause
+    prose: bool  # it holds a clause and is no code
     element: int  # the block-level element that holds it, by its number on the page
     depth: int  # of this element
     low: int  # the least depth between the block before and this one
@@ -86,7 +89,7 @@ class _Reader:
         self.path = [0]  # the numbers of the open block-level elements
         self.low = 1
         self.title = ""
-        self.in_title = self.in_pre = self.in_link = False
+        self.in_title = self.in_pre = self.in_code = self.in_link = False
         self.link_length = 0
         self.skipped = 0  # open elements in the outermost one that is not text
         self._begin()
@@ -100,7 +103,8 @@ class _Reader:
     def _finish(self) -> None:
         if self.parts and (text := _tidy("".join(self.parts))):
             depth = min(len(self.path), MAX_DEPTH)
-            prose = _PROSE.search(text) is not None
+            clause = _CLAUSE.search(text) or (_CLAUSE_END.search(text) and HAN.search(text))
+            prose = bool(clause) and not self.in_code
             block = Block(text, self.linked, self.begins_with_link, prose, self.path[-1], depth, self.low)
             self.blocks.append(block)
             if len(self.blocks) > MAX_BLOCKS:
@@ -116,6 +120,8 @@ class _Reader:
             self.link_length = 0
         elif tag == "title":
             self.in_title = not self.title
+        elif tag == "code":
+            self.in_code |= self.in_pre  # a <pre> without <code> may hold a poem
         elif tag not in _INLINE:
             self._finish()
             self.kinds.append(Kind(self.path[-1], tag, attributes.get("class", "")))
@@ -133,7 +139,8 @@ class _Reader:
             self._finish()
             self.path.pop()
             self.low = min(self.low, len(self.path))
-            self.in_pre &= tag != "pre"
+            if tag == "pre":
+                self.in_pre = self.in_code = False
 
     def data(self, text: str) -> None:
         if self.in_title:

@@ -29,6 +29,8 @@ MOST = 0.8  # the element that holds this share of a run's Han characters is the
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _META = re.compile(rb"<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _META_AREA = 4096  # bytes at the beginning of a page
+_PARTS = ("p", "pre", "ul", "ol", "dl", "blockquote")  # never an article of their own
+_INSERTS = ("pre", "td", "th")
 _SEPARATOR = re.compile(r" ?(?:[-_|:,·–—：，]|$)")  # before the name of the site or the section
 
 
@@ -46,13 +48,21 @@ def _value(block: Block, title: str) -> int:
     return -LABEL - LINK * block.linked
 
 
+def _insert(page: Page, block: Block) -> bool:
+    """Whether a block is a line of code or a cell of a table: it says nothing about where the text ends."""
+    return not block.prose and not block.linked and page.kinds[block.element].tag in _INSERTS
+
+
 def _best_run(page: Page) -> tuple[int, int]:
     """Start and end of the run of blocks that is worth most; (0, 0) if none is worth anything."""
     best, most = (0, 0), 0
-    start, worth, depth = 0, 0, 0
+    start, worth, depth, low = 0, 0, 0, 0
     for i, block in enumerate(page.blocks):
-        worth -= STEP * max(0, depth + block.depth - 2 * block.low - 2)
-        depth = block.depth
+        low = min(low, block.low)
+        if _insert(page, block):
+            continue
+        worth -= STEP * max(0, depth + block.depth - 2 * low - 2)
+        depth = low = block.depth
         if worth <= 0:
             start, worth = i, 0
         worth += _value(block, page.title)
@@ -64,7 +74,7 @@ def _best_run(page: Page) -> tuple[int, int]:
 def _inmost(page: Page, start: int, stop: int) -> tuple[int, int]:
     """The part of a run in the inmost element that holds ``MOST`` of its Han characters.
 
-    An element that is one of several of its kind (a paragraph, a post in a thread) is not entered.
+    One of several of a kind (a post in a thread) is not entered, nor is a paragraph or a list.
     """
     first, blocks = start, page.blocks
     han = [0, *accumulate(count_han(block.text) for block in blocks[start:stop])]
@@ -78,34 +88,39 @@ def _inmost(page: Page, start: int, stop: int) -> tuple[int, int]:
         parts = list(pairwise([start, *cuts, stop]))
         largest = max(parts, key=size)
         kinds = [page.ancestor(blocks[part[0]], level + 1) for part in parts]
-        if size(largest) < MOST * han[-1] or kinds.count(kinds[parts.index(largest)]) > 1:
+        inner = kinds[parts.index(largest)]
+        if size(largest) < MOST * han[-1] or kinds.count(inner) > 1 or inner.tag in _PARTS:
             break
         start, stop = largest
     return start, stop
 
 
 def _with_kin(page: Page, start: int, stop: int) -> list[int]:
-    """The numbers of a run's blocks and of its kin: those in the element of its ends, or in brothers of that.
+    """The numbers of a run's blocks and of its kin: those in an element of the run, or in a brother of one.
 
     Beyond a gap (an advert, a share bar) kin begin with prose, and the gap stays out.
     """
     blocks, kinds = page.blocks, page.kinds
+    family = {kinds[block.element] for block in blocks[start:stop]}
+    level = min((block.low for block in blocks[start + 1 : stop]), default=0)
+    if stop - start == 1:
+        level = blocks[start].depth - 1
 
-    def kin(end: int, others: Iterable[int], step: int) -> Iterator[int]:
-        near, adjacent = blocks[end], True
+    def kin(others: Iterable[int], step: int) -> Iterator[int]:
+        adjacent = True
         for i in others:
-            if blocks[i + step].low < near.depth - 1:  # the parent ends
+            if blocks[i + step].low < level:  # the element that holds the run ends
                 return
-            far = blocks[i]
-            same = far.element == near.element or kinds[far.element] == kinds[near.element]
-            adjacent = same and not _mostly_links(far) and (adjacent or far.prose)
+            block = blocks[i]
+            related = kinds[block.element] in family and not _mostly_links(block)
+            adjacent = related and (adjacent or block.prose)
             if adjacent:
                 yield i
 
     if start == stop:
         return []
-    before = [*kin(start, range(start - 1, -1, -1), 1)][::-1]
-    return [*before, *range(start, stop), *kin(stop - 1, range(stop, len(blocks)), 0)]
+    before = [*kin(range(start - 1, -1, -1), 1)][::-1]
+    return [*before, *range(start, stop), *kin(range(stop, len(blocks)), 0)]
 
 
 def _mostly_links(block: Block) -> bool:
@@ -117,7 +132,7 @@ def _lines(page: Page, numbers: Iterable[int]) -> Iterator[str]:
     for i in numbers:
         block, after = page.blocks[i], page.blocks[i + 1 : i + 2]
         announces = block.text.endswith(("：", ":")) and any(map(_mostly_links, after))
-        cell = not block.prose and page.kinds[block.element].tag in ("td", "th")
+        cell = _insert(page, block) and page.kinds[block.element].tag != "pre"
         if not (_mostly_links(block) or announces or cell):
             yield block.text
 

@@ -107,6 +107,29 @@ def test_between_paragraphs():
     assert lines(body) == [LINES[0], "小标题", *LINES[1:3], "青石桥中学教务处", "二〇二三年十一月六日"]
 
 
+@pytest.mark.parametrize(
+    "insert",
+    [
+        "<table>" + "<tr><td>年份</td><td>数量</td></tr>" * 30 + "</table>",
+        "<pre><code>" + "let x = 1;\n// 注释很长，也有标点。\nlet y = f(x)\n" * 30 + "</code></pre>",
+        "<ul>" + "<li><a href=x>与本文无关的另一篇文章</a></li>" * 4 + "</ul>",
+    ],
+    ids=["data", "code", "links"],
+)
+def test_inserts_do_not_cut_an_article(insert):
+    article = f"<div>{PARAGRAPHS}{insert}<p>结尾很短，但是要留下。</p></div>"
+    assert [line for line in lines(article) if line in LINES or "结尾" in line] == [
+        *LINES,
+        "结尾很短，但是要留下。",
+    ]
+    assert not {"年份", "与本文无关的另一篇文章"} & set(lines(article))
+
+
+def test_a_poem_in_pre_is_text():
+    poem = ["床前明月光，疑是地上霜。", "举头望明月，低头思故乡。"]
+    assert lines("<pre>" + "\n".join(poem) + "</pre>") == poem
+
+
 def test_one_of_several_of_a_kind_is_not_the_whole():
     """A long post does not drive out the short ones of its thread, nor a long paragraph the others."""
     posts = "".join(f"<div class=post><div>{n}楼</div><div><p>{HANS * n}</p></div></div>" for n in (2, 12, 2))
