@@ -8,6 +8,7 @@ Files are never changed on their way: what lands is the published file, byte for
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -24,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.task import File, Task
-from benchmarks.tasks import get_tasks
+from benchmarks.tasks import get_task, get_tasks
 from corpus.download import download
 from provenance import UserError, atomic_file, run_cli, sha256_file
 
@@ -117,6 +118,15 @@ def fetch_task(task: Task, data: Path, endpoint: str, *, progress: bool = True) 
     return statuses
 
 
+def _given_archive(folder: Path, file: File) -> Path | None:
+    """The zip archive beside the task's files that holds ``file.member``; None where none does."""
+    for path in sorted(folder.glob("*.zip")):
+        with contextlib.suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+            if any(f"/{name}".endswith(f"/{file.member}") for name in archive.namelist()):
+                return path
+    return None
+
+
 def _fetch_file(
     task: Task,
     file: File,
@@ -127,6 +137,11 @@ def _fetch_file(
     progress: bool,
 ) -> Status:
     path = folder / file.name
+    if file.member and (given := _given_archive(folder, file)):
+        extract(given, file.member, path)
+        if file.sha256 in (None, sha256_file(path)):
+            return Status(task, file, path, "fetched", f"from {given.name}")
+        return Status(task, file, path, "differs", f"from {given.name}: not the published file")
     for url in file.urls:
         url = address(url, endpoint)
         if url in failed:
@@ -153,6 +168,38 @@ def _fetch_file(
     if archives.is_dir() and not any(archives.iterdir()):
         archives.rmdir()
     return Status(task, file, path, "missing", "; ".join(reasons))
+
+
+def from_dataset(task: Task, source: str, data: Path) -> list[Path]:
+    """Write the splits of a data set of the Hub (``owner/name[:configuration]``, or a local one) as Parquet.
+
+    They lie beside the task's files, as ``DATA/<task>/<split>.parquet``; ``validation`` becomes ``dev``.
+
+    Raises:
+        UserError: the data set cannot be loaded, has no such split, or a file is there already.
+    """
+    import datasets  # takes seconds
+
+    name, _, configuration = source.partition(":")
+    try:
+        found = datasets.load_dataset(name, configuration or None)
+    except Exception as error:  # the network, the Hub and each format fail in their own ways
+        reason = str(error).strip().split("\n")[0]
+        raise UserError(f"{source} cannot be loaded as a data set ({reason}); check its name") from None
+    written = []
+    for split in task.files:
+        rows = found.get(split) or (found.get("validation") if split == "dev" else None)
+        path = data / task.name / f"{split}.parquet"
+        if rows is None:
+            continue
+        if path.exists():
+            raise UserError(f"{path} is there already; move it away first")
+        with atomic_file(path) as partial:
+            rows.to_parquet(partial)
+        written.append(path)
+    if not written:
+        raise UserError(f"{source} has none of the splits {', '.join(task.files)}; it has {', '.join(found)}")
+    return written
 
 
 def report(statuses: Sequence[Status], console: Console) -> None:
@@ -201,6 +248,7 @@ def fetch(
     task: tyro.conf.Positional[str],
     data: Path = Path("data/tasks"),
     mirror: Annotated[str | None, tyro.conf.arg(metavar="URL")] = None,
+    dataset: Annotated[str | None, tyro.conf.arg(metavar="OWNER/NAME[:CONFIGURATION]")] = None,
 ) -> None:
     """Download, verify and unpack the published files of a task; say how to get what cannot be downloaded.
 
@@ -209,7 +257,13 @@ def fetch(
         data: folder the files go to, as DATA/<task>/<file>; what is there is kept.
         mirror: base address of a Hugging Face mirror; by default the environment variable HF_ENDPOINT, else
             https://huggingface.co.
+        dataset: take the splits of this data set of the Hub in place of the published files; runs on it are
+            reduced where it is not what was published.
     """
+    if dataset is not None:
+        for path in from_dataset(get_task(task), dataset, data):
+            print(path)
+        return
     endpoint = mirror or os.environ.get("HF_ENDPOINT") or HUB
     statuses = [status for each in get_tasks(task) for status in fetch_task(each, data, endpoint)]
     report(statuses, Console())

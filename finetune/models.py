@@ -122,6 +122,17 @@ def load_model(
     return network.float().eval()
 
 
+def longest_input(model: transformers.PreTrainedModel) -> int | None:
+    """Tokens that a model has positions for; None where there is no limit.
+
+    RoBERTa's kin count positions from behind the padding index, so that 514 of them take 512 tokens.
+    """
+    positions = getattr(model.config, "max_position_embeddings", None)
+    table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    unused = getattr(table, "padding_idx", None)
+    return positions if positions is None or unused is None else positions - unused - 1
+
+
 # --- facts ----------------------------------------------------------------------------------------
 
 

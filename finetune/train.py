@@ -25,7 +25,7 @@ from finetune.batches import model_inputs, prediction_order, training_order
 from finetune.config import FinetuneConfig, Runtime
 from finetune.folder import locate
 from finetune.layers import layer_groups
-from finetune.models import Kind, load_model
+from finetune.models import Kind, load_model, longest_input
 from finetune.tokens import Encoder, load_encoder
 from pretrain.device import autocast, pick_device
 from pretrain.dropout import use_cheap_dropout
@@ -181,7 +181,7 @@ def finetune(
     }
     torch.manual_seed(seed)  # the head's weights, then the dropout masks
     network = load_model(model, kind, num_labels)
-    positions = getattr(network.config, "max_position_embeddings", config.max_length)
+    positions = longest_input(network) or config.max_length
     if config.max_length > positions:
         raise UserError(
             f"{model} takes {positions} tokens, not {config.max_length}; give a smaller --max-length"

@@ -15,6 +15,7 @@ import pytest
 from benchmarks import fetch as module
 from benchmarks import tasks
 from benchmarks.fetch import address, extract, fetch, fetch_task
+from benchmarks.readers import read_file
 from benchmarks.task import File
 from corpus import download
 from provenance import UserError
@@ -234,3 +235,42 @@ def test_real_files_verify(real_data, tmp_path):
             status = module.check(task, file, real_data / "tasks" / task.name)
             if status is not None and file.sha256 is not None:
                 assert status.state == "verified", (task.name, file.name)
+
+
+def test_an_archive_that_lies_there_is_used(site, tmp_path):
+    """Where the network is closed: HFL's zip, put beside the files; nothing is asked for."""
+    _, url, asked = site
+    folder = tmp_path / "made_up"
+    folder.mkdir()
+    (folder / "hfl.zip").write_bytes(archive({"../../evil/dev.tsv": DEV, "x/test.tsv": TEST}))
+    (folder / "broken.zip").write_bytes(b"no zip")
+    files = {
+        name: File(f"{name}.tsv", sha256=sha256(known), urls=(f"{url}/all.zip",), member=f"{name}.tsv")
+        for name, known in (("dev", DEV), ("test", b"other"))
+    }
+    statuses = fetch_task(a_task(**files), tmp_path, module.HUB)
+    assert states(statuses) == {"dev.tsv": "fetched", "test.tsv": "differs"}
+    assert (folder / "dev.tsv").read_bytes() == DEV
+    assert asked == []
+    assert sorted(p.name for p in tmp_path.rglob("*.tsv")) == ["dev.tsv", "test.tsv"]
+
+
+def test_a_data_set_of_the_hub_becomes_files(tmp_path, capsys):
+    """As `datasets` loads it, here from a folder; validation is dev, and the reader finds the files."""
+    task = next(task for task in tasks.TASKS.values() if task.kind == "pair")
+    folder = tmp_path / "owner"
+    folder.mkdir()
+    for split in ("train", "validation", "extra"):
+        rows = [f'{{"text_a": "{split}{i}", "text_b": "乙", "label": "{task.labels[0]}"}}' for i in range(2)]
+        rows.append(f'{{"text_a": "{split}2", "text_b": "丙", "label": "{task.labels[1]}"}}')
+        (folder / f"{split}.jsonl").write_text("\n".join(rows), "utf-8")
+    fetch(task.name, tmp_path / "data", dataset=str(folder))
+    names = sorted(path.name for path in (tmp_path / "data" / task.name).iterdir())
+    assert names == ["dev.parquet", "train.parquet"]
+    assert "dev.parquet" in capsys.readouterr().out
+    examples = read_file(task, tmp_path / "data" / task.name / "dev.parquet")
+    assert [example.text_a for example in examples] == ["validation0", "validation1", "validation2"]
+    with pytest.raises(UserError, match=r"train\.parquet is there already"):
+        fetch(task.name, tmp_path / "data", dataset=str(folder))
+    with pytest.raises(UserError, match="cannot be loaded as a data set"):
+        fetch(task.name, tmp_path / "other", dataset=str(tmp_path / "nothing"))
