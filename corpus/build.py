@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from corpus import decontaminate
+from corpus import blocklist, decontaminate
 from corpus.assemble import STAGE, assemble, publish
 from corpus.command import DATA, Options, check_config, find_inputs, parse
 from corpus.config import Runtime, weights_of
@@ -134,7 +134,8 @@ def build(options: Options) -> Path:
     paths = find_inputs(options.inputs, options.preset, config, runtime.progress)
     vocab = vocab_path(options.vocab)
     inputs = [input_identity(path) for path in paths]
-    identity: dict[str, Any] = {"config": config, "inputs": inputs}
+    terms = blocklist.sha256(config.blocklist)
+    identity: dict[str, Any] = {"config": config, "inputs": inputs, "blocklist": terms}
     benchmark = None
     if options.benchmarks is not None:
         benchmark = decontaminate.load_benchmark(options.benchmarks, config.convert)

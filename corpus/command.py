@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from corpus import blocklist
 from corpus.config import PRESETS, WIKI_DUMP, CorpusConfig, Runtime, weights_of
 from corpus.download import download
 from corpus.hub import Dataset
@@ -93,6 +94,7 @@ def check_config(config: CorpusConfig) -> None:
     """Raises UserError for settings that the command line parser cannot judge."""
     if config.convert != "none":
         converter(config.convert)
+    blocklist.pattern(config.blocklist)  # a list that cannot be read is found before the work
     weights_of(config)
     for name, share in (
         ("recurring-share", config.recurring_share),

@@ -25,7 +25,13 @@ class CorpusConfig:
             than six Han; with less the line is dropped (code, foreign text).
         max_kana_share: largest share of kana among kana and Han (above it the text is Japanese).
         max_repeated_lines: largest share of lines that repeat an earlier line of the document.
-        min_distinct_pairs: least share of distinct character pairs in a document's first 500 characters.
+        min_distinct_pairs: least share of distinct character pairs in 500 characters of a document.
+        max_repeated_grams: largest share of runs of eight characters that repeat an earlier one.
+        max_top_gram: largest share of a document that its most frequent run of four characters makes up.
+        min_function_share: least share of function characters (的, 是, 不 ...) in 500 characters of a text.
+        max_blocked_share: largest share of characters in terms of the blocklist, where four terms occur.
+        blocklist: terms of spam: bundled, none, or a UTF-8 file with one a line.
+        personal_data: mobile, identity and card numbers, e-mail addresses: mask, drop their lines, or keep.
         convert: OpenCC configuration applied to the text, or none: a corpus in simplified characters alone
             leaves the traditional ones of the vocabulary untrained.
         recurring_lines: documents of a site or source that hold a line before it counts as boilerplate and
@@ -58,6 +64,12 @@ class CorpusConfig:
     max_kana_share: float = 0.2
     max_repeated_lines: float = 0.5
     min_distinct_pairs: float = 0.2
+    max_repeated_grams: float = 0.6
+    max_top_gram: float = 0.25
+    min_function_share: float = 0.015
+    max_blocked_share: float = 0.03
+    blocklist: str = "bundled"
+    personal_data: Literal["mask", "drop", "keep"] = "mask"
     convert: str = "none"
     recurring_lines: int = 20
     recurring_share: float = 0.001

@@ -9,10 +9,19 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import pairwise
+from math import ceil
 
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus import blocklist
 from corpus.brackets import remove_empty_brackets
 from corpus.config import CorpusConfig
 from corpus.script import HAN, LETTER, count_han
+
+Grams = NDArray[np.uint64]
+_MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+LEAST_TERMS = 4  # different ones: news and medicine may hold a few
 
 _KANA = re.compile("[\u3041-\u30ff]")
 # of a script other than Han, or one of some signs that are no letters
@@ -28,13 +37,13 @@ def empty_brackets(text: str, config: CorpusConfig) -> str:
 
 
 @cache
-def _at_least(number: int) -> re.Pattern[str]:
-    return re.compile(rf"(?s:.*?{HAN.pattern}){{{number}}}")
+def _at_least(number: int, pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?s:.*?{pattern}){{{number}}}")
 
 
 def too_short(text: str, config: CorpusConfig) -> str | None:
     """Fewer Han characters than ``min_han``."""
-    return text if _at_least(config.min_han).match(text) else None
+    return text if _at_least(config.min_han, HAN.pattern).match(text) else None
 
 
 def not_chinese(text: str, config: CorpusConfig) -> str | None:
@@ -63,10 +72,71 @@ def _says_little(window: str, least: float) -> bool:
     return len(set(pairwise(window))) < enough
 
 
+def _windows(text: str) -> list[str]:
+    """Start, middle and end of a text, or all of a short one."""
+    if len(text) <= 500:
+        return [text]
+    middle = len(text) // 2
+    return [text[:500], text[middle - 250 : middle + 250], text[-500:]]
+
+
 def repeated_characters(text: str, config: CorpusConfig) -> str | None:
     """Texts that say one thing over and over: few distinct character pairs at start, middle and end."""
-    windows = [text]
-    if len(text) > 500:
-        middle = len(text) // 2
-        windows = [text[:500], text[middle - 250 : middle + 250], text[-500:]]
-    return None if all(_says_little(window, config.min_distinct_pairs) for window in windows) else text
+    some = all(_says_little(window, config.min_distinct_pairs) for window in _windows(text))
+    return None if some else text
+
+
+FUNCTION_CHARACTERS = (
+    "[的是不了在有我他她它这這们們和与與及或之而以于於为為也就都要会會能可但还還很没沒被把从從并並将將等所其此个個"
+    "着著过過到对對来來上下中者得若如则則因由]"
+)
+LEAST_JUDGED = 100  # characters; shorter texts may do without a function word, or say a thing twice
+
+
+def few_function_words(text: str, config: CorpusConfig) -> str | None:
+    """Stuffed keywords, menus and lists of products: hardly any character that joins words to sentences."""
+    if len(text) < LEAST_JUDGED:
+        return text
+    for window in _windows(text):
+        number = ceil(config.min_function_share * len(window))
+        if _at_least(number, FUNCTION_CHARACTERS).match(window):
+            return text
+    return text if count_han(text) < LEAST_JUDGED else None
+
+
+def _grams(codes: Grams, size: int) -> Grams:
+    """A number for each run of ``size`` characters, a power of two; equal for equal runs."""
+    grams, step = codes, 1
+    while step < size:
+        grams = grams[:-step] * _MIX + grams[step:]
+        grams ^= grams >> _SHIFT
+        step *= 2
+    return grams
+
+
+def repeated_grams(text: str, config: CorpusConfig) -> str | None:
+    """Texts of 100 characters or more that mostly copy themselves, or repeat one slogan throughout.
+
+    The first is the share of 8-grams seen before (``max_repeated_grams``), the second the share of the text
+    in its most frequent 4-gram (``max_top_gram``): two filters of Gopher (Rae et al., 2021) for characters.
+    """
+    if len(text) < LEAST_JUDGED:
+        return text
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
+    eights = np.sort(_grams(codes, 8))
+    distinct = 1 + np.count_nonzero(eights[1:] != eights[:-1])
+    if 1 - distinct / len(eights) > config.max_repeated_grams:
+        return None
+    fours = _grams(codes, 4)
+    fours = np.sort(fours[:-1][fours[:-1] != fours[1:]])  # a run of one character counts once
+    most = 1 + int(config.max_top_gram * len(text) / 4)  # of one 4-gram; sorted, equal ones are neighbours
+    return None if (fours[most:] == fours[:-most]).any() else text
+
+
+def blocked_terms(text: str, config: CorpusConfig) -> str | None:
+    """Spam: four or more different terms of the blocklist, and more of them than ``max_blocked_share``."""
+    terms = blocklist.pattern(config.blocklist)
+    found = terms.findall(text) if terms else []
+    if len(found) < LEAST_TERMS or len(set(found)) < LEAST_TERMS:
+        return text
+    return None if sum(map(len, found)) > config.max_blocked_share * len(text) else text

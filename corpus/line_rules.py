@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 
 from corpus.config import CorpusConfig
-from corpus.script import HAN, LETTER, count_han
+from corpus.markup import variant_text
+from corpus.script import HAN, LETTER, count_han, script_of
 from corpus.trigger import lines_with
 
-_FRONT_MATTER = re.compile(r"^\[#\]:|^\s*\[[^\]]{1,100}\]:\s*(?:https?:|<|/|#|\()")
+_FRONT_MATTER = re.compile(r"^\[#\]:|^\s*\[[^\]]{1,100}\]:\s*(?:https?:|mailto:|<|/|#|\()")
 
 
 @lines_with(r"\[")
@@ -153,6 +154,50 @@ def link_list(line: str, config: CorpusConfig) -> str | None:
         return line
     entries = [entry for entry in _SEPARATOR.split(line) if entry]
     return None if len(entries) >= 5 and max(map(len, entries)) <= 12 else line
+
+
+_FUNCTION_CHARACTER = re.compile("[的了很不是也都太还就我你他她吗吧呢啊着过没有这那還這過嗎]")
+_KEYWORDS = re.compile(r"(?:[^,，。！？；：“”]{1,15},){3,}[^,，。！？；：“”]{1,15}")
+
+
+@lines_with(r",[^\n,]+,[^\n,]+,")
+def keyword_list(line: str, config: CorpusConfig) -> str | None:
+    """Four or more short entries between ASCII commas, without any character that sentences need."""
+    return None if _KEYWORDS.fullmatch(line) and not _FUNCTION_CHARACTER.search(line) else line
+
+
+_CONTACT = re.compile(
+    r"(?i)(?:(?:微信|薇信|威信|扣扣|weixin|wechat|(?<![a-z])(?:qq|vx)(?![a-z]))(?:公[众眾]?[帐账号號]+)?[号號群]?"
+    r"\s?[:：]?\s?|[加＋+]\s?[vV微q扣]\s?[信x]?\s?[:：]?\s?)[a-z0-9_-]{5,}"
+)
+CONTACT_LENGTH = 80  # characters; a longer line says more than whom to write to
+
+
+@lines_with(r"微信|薇信|威信|扣扣|QQ|qq|Qq|qQ|V|v|W|w|加|\+|＋")
+def contact_advert(line: str, config: CorpusConfig) -> str | None:
+    """Lines that ask to write to a WeChat or QQ account."""
+    return None if len(line) <= CONTACT_LENGTH and _CONTACT.search(line) else line
+
+
+_MOJIBAKE = re.compile(
+    "锟斤拷|烫烫烫|屯屯屯|ï¿½|(?:[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u0178\u2018-\u2022]{1,3}){2}"
+)
+
+
+@lines_with("锟斤拷|烫烫烫|屯屯屯|ï¿½|[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u0178\u2018-\u2022]")
+def mojibake(line: str, config: CorpusConfig) -> str | None:
+    """Lines that were decoded with a wrong charset."""
+    return None if _MOJIBAKE.search(line) else line
+
+
+_VARIANT = re.compile(r"-\{([^{}]*)\}-")
+
+
+@lines_with(r"-\{")
+def variant_markup(line: str, config: CorpusConfig) -> str | None:
+    """``-{zh-hans:甲;zh-hant:乙}-`` that was left in prose becomes the text of the line's own script."""
+    script = "hant" if script_of(_VARIANT.sub("", line)) == "hant" else "hans"
+    return _VARIANT.sub(lambda match: variant_text(match[1], script), line)
 
 
 _NO_HAN = HAN.pattern.replace("[", r"[^\n")

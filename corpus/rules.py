@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from corpus import document_rules, line_rules, text_rules
+from corpus import document_rules, line_rules, personal_data, text_rules
 from corpus.config import CorpusConfig
 from corpus.trigger import Rule, lines_found, trigger_of
 
@@ -36,8 +36,16 @@ LINE_RULES: tuple[Rule, ...] = (
     line_rules.markdown,
     line_rules.boilerplate,
     line_rules.addresses,
+    line_rules.variant_markup,
+    line_rules.contact_advert,
+    personal_data.email_addresses,
+    personal_data.identity_numbers,
+    personal_data.bank_cards,
+    personal_data.mobile_numbers,
+    line_rules.mojibake,
     line_rules.long_runs,
     line_rules.link_list,
+    line_rules.keyword_list,
     line_rules.no_han,
     line_rules.little_han,
 )
@@ -47,6 +55,9 @@ DOCUMENT_RULES: tuple[Rule, ...] = (
     document_rules.not_chinese,
     document_rules.repeated_lines,
     document_rules.repeated_characters,
+    document_rules.repeated_grams,
+    document_rules.few_function_words,
+    document_rules.blocked_terms,
 )
 ALL_RULES = TEXT_RULES + LINE_RULES + DOCUMENT_RULES
 

@@ -1,0 +1,46 @@
+"""The list of terms that give spam away: the bundled one, a file in its place, or none."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+from provenance import UserError
+
+BUNDLED = Path(__file__).parent / "terms" / "blocklist.txt"
+
+
+def _content(name: str) -> str:
+    if name == "none":
+        return ""
+    path = BUNDLED if name == "bundled" else Path(name)
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"--blocklist {name} cannot be read ({type(error).__name__}); "
+            "give a UTF-8 file with one term a line, or bundled, or none"
+        ) from None
+
+
+def sha256(name: str) -> str:
+    """Hex sha256 of the list, for the identity of a corpus: the name of a file says nothing about its terms.
+
+    Raises:
+        UserError: the file cannot be read or is not UTF-8.
+    """
+    return hashlib.sha256(_content(name).encode()).hexdigest()
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str] | None:
+    """Finds the terms of a list, the longest at a place; None if it has none.
+
+    Raises:
+        UserError: the file cannot be read or is not UTF-8.
+    """
+    lines = (line.partition("#")[0].strip() for line in _content(name).split("\n"))
+    terms = sorted({line for line in lines if line}, key=lambda term: (-len(term), term))
+    return re.compile("|".join(map(re.escape, terms))) if terms else None
