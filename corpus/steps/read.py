@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from corpus.config import weights_of
 from corpus.documents import Document, Tally
-from corpus.job import RAW, REJECTED, Job, columns_of, counts_path, write_table
+from corpus.job import RAW, REJECTED, Job, counts_path, write_table
 from corpus.script import count_han
 from corpus.sources import read_documents
 from provenance import write_json
@@ -20,8 +22,12 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _record(document: Document) -> dict[str, str]:
-    return {name: _storable(getattr(document, name)) for name in RAW.names}
+def _write_block(path: Path, documents: Sequence[Document]) -> None:
+    columns = {name: [getattr(document, name) for document in documents] for name in RAW.names}
+    try:
+        write_table(path, columns, RAW)
+    except UnicodeEncodeError:
+        write_table(path, {name: list(map(_storable, column)) for name, column in columns.items()}, RAW)
 
 
 def read_step(data: Any, rank: int, world_size: int, job: Job) -> None:
@@ -29,37 +35,36 @@ def read_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     folder = job.work / "raw" / f"{rank:05d}"
     weighted = weights_of(job.config).keys()
     files: list[dict[str, Any]] = []
-    failed: list[dict[str, str]] = []
+    failed: list[Document] = []
     sources: set[str] = set()
+    block: list[Document] = []
     number = size = 0
-    waiting: list[dict[str, str]] = []
-
-    def write() -> None:
-        nonlocal number, size
-        write_table(folder / f"{number:05d}.parquet", columns_of(waiting, RAW), RAW)
-        number, size = number + 1, 0
-        waiting.clear()
-
     for part in job.parts[rank]:
-        tally, documents, han = Tally(), 0, 0
+        tally, texts, han = Tally(), list[str](), 0
         for document in read_documents(part, job.config, tally):
-            waiting.append(_record(document))
-            documents, han, size = documents + 1, han + count_han(document.text), size + len(document.text)
+            block.append(document)
+            texts.append(document.text)
+            size += len(document.text)
             if len(sources) < _SOURCES or document.source in weighted:
-                sources.add(document.source)
+                sources.add(_storable(document.source))
             if size >= BLOCK:
-                write()
+                _write_block(folder / f"{number:05d}.parquet", block)
+                han += count_han("".join(texts))  # many short ones at once: several times as fast
+                number, size = number + 1, 0
+                block.clear()
+                texts.clear()
+        han += count_han("".join(texts))
+        documents = tally.counts["documents"]
         files.append({"file": part.label, "documents": documents, "han": han, "skipped": tally.counts})
-        failed += [
-            {"id": _storable(page.id), "rule": "failed_page", "text": _storable(page.text[:2000])}
-            for page in tally.failed
-        ]
-    if waiting:
-        write()
+        failed += tally.failed
+    if block:
+        _write_block(folder / f"{number:05d}.parquet", block)
+        number += 1
     if failed:
-        path = job.work / "rejected" / f"read-{rank:05d}.parquet"
-        write_table(path, columns_of(failed, REJECTED), REJECTED)
-    write_json(
-        counts_path(job, "read", rank),
-        {"files": files, "blocks": number, "sources": sorted(map(_storable, sources))},
-    )
+        columns = {
+            "id": [_storable(page.id) for page in failed],
+            "rule": ["failed_page"] * len(failed),
+            "text": [_storable(page.text[:2000]) for page in failed],
+        }
+        write_table(job.work / "rejected" / f"read-{rank:05d}.parquet", columns, REJECTED)
+    write_json(counts_path(job, "read", rank), {"files": files, "blocks": number, "sources": sorted(sources)})
