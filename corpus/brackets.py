@@ -29,7 +29,9 @@ def close_gaps(text: str) -> str:
     """``text`` without its gaps, and without the spaces and separators that each leaves too many."""
     if GAP not in text:
         return text
-    text = _NESTED.sub(r"\1", text)
+    text = _NESTED.sub(
+        r"\1", text.replace(f"{GAP}\n", "\n")
+    )  # most gaps end a line, where nothing is too many
     pieces: list[str] = []
     position = 0
     for gap in _GAPS.finditer(text):

@@ -17,6 +17,10 @@ def _pairs(text: str) -> dict[str, str]:
     return dict(zip(*[iter(text.split())] * 2, strict=True))
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _SYMBOLS = _pairs(
     r"""alpha α beta β gamma γ delta δ epsilon ε varepsilon ε zeta ζ eta η theta θ vartheta θ iota ι kappa κ
     lambda λ mu μ nu ν xi ξ pi π rho ρ sigma σ tau τ upsilon υ phi φ varphi φ chi χ psi ψ omega ω
@@ -31,22 +35,22 @@ _SYMBOLS = _pairs(
     { { } } % % $ $ & & # # _ _ | ‖"""
 )
 _SPACES = {",": "", ":": "", ";": "", "!": "", " ": " ", "quad": " ", "qquad": " "}
-_NAMES = frozenset(
+_NAMES = _words(
     """sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln lg exp lim max min sup inf det dim
-    ker gcd deg arg mod bmod Pr""".split()
+    ker gcd deg arg mod bmod Pr"""
 )
-_STYLES = frozenset(  # commands that show their one argument
+_STYLES = _words(  # commands that show their one argument
     """text textrm textbf textit textsf texttt mbox mathrm mathbf mathit mathsf mathtt mathbb mathcal mathfrak
-    mathscr boldsymbol operatorname rm bf bar overline hat widehat tilde vec dot ce mathop""".split()
+    mathscr boldsymbol operatorname rm bf bar overline hat widehat tilde vec dot ce mathop"""
 )
-_SILENT = frozenset(
+_SILENT = _words(
     """displaystyle textstyle scriptstyle limits nolimits left right big Big bigg Bigg bigl bigr Bigl Bigr
-    biggl biggr""".split()
+    biggl biggr"""
 )
 _RAISED = {"2": "²", "3": "³", "°": "°", "′": "′"}
 
 
-class _Unwritable(Exception):
+class _UnwritableError(Exception):
     """The formula has something that no line of text can show."""
 
 
@@ -63,7 +67,7 @@ def _argument(rest: list[str], depth: int) -> str:
     while rest and rest[-1].isspace():
         rest.pop()
     if not rest:
-        raise _Unwritable
+        raise _UnwritableError
     return _piece(rest.pop(), rest, depth).strip()
 
 
@@ -75,16 +79,16 @@ def _row(rest: list[str], depth: int) -> str:
         if token == "}":
             if depth:
                 return "".join(pieces)
-            raise _Unwritable
+            raise _UnwritableError
         pieces.append(_piece(token, rest, depth))
     if depth:
-        raise _Unwritable
+        raise _UnwritableError
     return "".join(pieces)
 
 
 def _piece(token: str, rest: list[str], depth: int) -> str:
     if depth > _DEEPEST:
-        raise _Unwritable
+        raise _UnwritableError
     if token == "{":
         return _row(rest, depth + 1)
     if token == "^":
@@ -93,7 +97,7 @@ def _piece(token: str, rest: list[str], depth: int) -> str:
         below = _argument(rest, depth + 1)
         return below if below.isdecimal() else "_" + _closed(below)
     if token == "&":
-        raise _Unwritable
+        raise _UnwritableError
     if token[0] != "\\":
         return " " if token == "~" else token
     name = token[1:].rstrip("*") or "*"
@@ -114,7 +118,7 @@ def _piece(token: str, rest: list[str], depth: int) -> str:
         if rest and rest[-1] == ".":  # the invisible one of a pair of brackets
             rest.pop()
         return ""
-    raise _Unwritable
+    raise _UnwritableError
 
 
 def formula_text(tex: str) -> str:
@@ -123,5 +127,5 @@ def formula_text(tex: str) -> str:
         return ""
     try:
         return " ".join(_row(_TOKENS.findall(tex)[::-1], 0).split())
-    except _Unwritable:
+    except _UnwritableError:
         return ""

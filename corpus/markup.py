@@ -117,6 +117,8 @@ def variant_text(content: str, script: str) -> str:
         if not _SILENT.isdisjoint(part.strip().upper() for part in flags.split(";")):
             return ""
         content = body
+    if ":" not in content:
+        return content
     rules = list(_RULE.finditer(content))
     if not rules or content[: rules[0].start()].strip():
         return content

@@ -83,6 +83,14 @@ def _unclosed(frame: _Frame) -> str:
     return text
 
 
+def shown_variant(content: str, script: str, protect: bool) -> str:
+    """What ``-{content}-`` shows, between two marks if it is to be protected."""
+    text = variant_text(content, script)
+    if protect and text and "\n" not in text and PROTECTED not in text:
+        return f"{PROTECTED}{text}{PROTECTED}"
+    return text
+
+
 class Scanner:
     """The pass over the tokens; ``run`` returns text whose line marks are still there."""
 
@@ -167,12 +175,6 @@ class Scanner:
     def _variant(self, mark: str, end: int) -> int:
         return self._push("variant", mark, end)
 
-    def _put_variant(self, content: str) -> None:
-        text = variant_text(content, self.script)
-        if self.protect and text and "\n" not in text and PROTECTED not in text:
-            text = f"{PROTECTED}{text}{PROTECTED}"
-        self._put_or_gap(text)
-
     def _open(self, mark: str, end: int) -> int:
         if mark[-1] == "}":
             self._put_or_gap(template_text(mark[2:-2].split("|"), self.title))
@@ -183,7 +185,8 @@ class Scanner:
         start = end - len(mark)
         if mark == "}-" or (self.stack[-1].kind == "variant" and self.text.startswith("}-", start)):
             if self._reach("variant"):
-                self._put_variant("|".join(self.stack.pop().finish()))
+                content = "|".join(self.stack.pop().finish())
+                self._put_or_gap(shown_variant(content, self.script, self.protect))
             else:
                 self._put("}-")
             return start + 2
@@ -229,8 +232,7 @@ class Scanner:
         return end
 
     def _quotes(self, mark: str, end: int) -> int:
-        apostrophes = {2: 0, 3: 0, 4: 1}.get(len(mark), len(mark) - 5)
-        self._put("'" * apostrophes)
+        self._put("'" if len(mark) % 5 in (1, 4) else "")  # of four apostrophes three are the mark
         return end
 
     def _magic(self, mark: str, end: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 
@@ -49,7 +50,6 @@ TEXT_PREFIXES: dict[str, tuple[str, ...]] = {
     "internal-link-helper/": ("3", "d", "1"),
     "script/": ("1", "2"),
 }
-_PREFIXES = tuple(TEXT_PREFIXES)
 CONSTANTS = {
     "!": "|", "=": "=", "(": "{", ")": "}", "!(": "[", ")!": "]", "'": "'", "·": "·", "•": "•", "dot": "·",
     "bull": "•", "spaced-ndash": " – ", "snd": " – ", "spnd": " – ", "ndash": "–", "en-dash": "–", "—": "——",
@@ -57,13 +57,14 @@ CONSTANTS = {
     "br": "\n", "pb": "\n", "paragraph-break": "\n", "break": "\n", "clear": "\n", "-": "\n",
 }  # fmt: skip
 CURRENCIES = {
-    "usd": "US$", "us$": "US$", "hkd": "HK$", "hk$": "HK$", "twd": "NT$", "nt$": "NT$", "ntd": "NT$", "eur": "€",
-    "€": "€", "gbp": "£", "£": "£", "jpy": "¥", "¥": "¥", "cny": "¥", "rmb": "¥", "krw": "₩", "cad": "C$",
-    "aud": "A$", "sgd": "S$", "s$": "S$", "inr": "₹", "mop": "MOP$",
+    "usd": "US$", "us$": "US$", "hkd": "HK$", "hk$": "HK$", "twd": "NT$", "nt$": "NT$", "ntd": "NT$",
+    "eur": "€", "€": "€", "gbp": "£", "£": "£", "jpy": "¥", "¥": "¥", "cny": "¥", "rmb": "¥", "krw": "₩",
+    "cad": "C$", "aud": "A$", "sgd": "S$", "s$": "S$", "inr": "₹", "mop": "MOP$",
 }  # fmt: skip
 _NAMED = re.compile(r"\s*([^\s=<>\[\]{}]{1,40})\s*=")
 _RANGES = {"to": "–", "-": "–", "–": "–", "and": "–", "至": "至", "到": "到", "x": "×", "×": "×", "by": "×"}
-_FUNCTIONS = ("formatnum", "int", "lc", "uc", "lcfirst", "ucfirst")  # {{name:text}}
+_FUNCTIONS = ("formatnum:", "int:", "lc:", "uc:", "lcfirst:", "ucfirst:")  # {{name:text}}
+_TITLE = ("pagename", "fullpagename", "subpagename", "basepagename")
 
 
 def _value(argument: str) -> str:
@@ -142,9 +143,24 @@ TEXT_FUNCTIONS: dict[str, Callable[[Values], str]] = {
 }
 
 
+_KNOWN = TEXT_TEMPLATES.keys() | TEXT_FUNCTIONS.keys() | CONSTANTS.keys() | CURRENCIES.keys() | {*_TITLE}
+_PREFIXES = (*TEXT_PREFIXES, *_FUNCTIONS)
+
+
+def _normal(name: str) -> str:
+    return name.strip().lower().replace("_", "-").replace(" ", "-")
+
+
+@functools.lru_cache(1 << 14)
+def carries_text(name: str) -> bool:
+    """May a template of this name leave anything?"""
+    name = _normal(name)
+    return name in _KNOWN or name.startswith(_PREFIXES)
+
+
 def template_text(arguments: list[str], title: str) -> str:
     """What stays of ``{{name|argument|...}}``: the text it carries, or nothing."""
-    name = arguments[0].strip().lower().replace("_", "-").replace(" ", "-")
+    name = _normal(arguments[0])
     if name in CONSTANTS:
         return CONSTANTS[name]
     if places := TEXT_TEMPLATES.get(name):
@@ -155,11 +171,11 @@ def template_text(arguments: list[str], title: str) -> str:
     if currency := CURRENCIES.get(name):
         amount = _parameters(arguments[1:]).get("1", "")
         return currency + amount if amount else ""
-    if name in ("pagename", "fullpagename", "subpagename", "basepagename"):
+    if name in _TITLE:
         return title
-    if ":" in name and name.partition(":")[0] in _FUNCTIONS:
+    if name.startswith(_FUNCTIONS):
         return arguments[0].partition(":")[2].strip()
-    if name.startswith(_PREFIXES):
-        places = next(places for prefix, places in TEXT_PREFIXES.items() if name.startswith(prefix))
-        return _first(_parameters(arguments[1:]), places)
+    for prefix, places in TEXT_PREFIXES.items():
+        if name.startswith(prefix):
+            return _first(_parameters(arguments[1:]), places)
     return ""

@@ -108,15 +108,34 @@ def test_templates_that_carry_text(wikitext, text):
 @pytest.mark.parametrize(
     "wikitext",
     [
-        "{{noteTA|T=zh-hans:甲;zh-hant:乙|1=zh-cn:丙;zh-tw:丁}}", "{{main|甲}}", "{{see also|甲|乙}}",
-        "{{cite web|url=http://a.example|title=甲}}", "{{Infobox|a=甲\n|b={{lang|en|c}}\n|d=[[e|f]]}}", "{{reflist|2}}",
-        "{{IPA|x}}", "{{fact|time=2010}}", "{{#if:甲|乙}}", "{{#tag:ref|甲}}", "{{DEFAULTSORT:甲}}", "{{efn|甲。}}",
-        "{{DISPLAYTITLE:甲}}", "{{flagicon|USA}}", "{{coord|1|2}}", "__TOC__", "__目录__", "{{{1}}}", "{{bd}}",
-        "{{USD}}", "{{convert}}", "{{}}", "{{ }}", "{{|}}",
+        "{{noteTA|T=zh-hans:甲;zh-hant:乙|1=zh-cn:丙;zh-tw:丁}}",
+        "{{main|甲}}",
+        "{{see also|甲|乙}}",
+        "{{cite web|url=http://a.example|title=甲}}",
+        "{{Infobox|a=甲\n|b={{lang|en|c}}\n|d=[[e|f]]}}",
+        "{{reflist|2}}",
+        "{{IPA|x}}",
+        "{{fact|time=2010}}",
+        "{{#if:甲|乙}}",
+        "{{#tag:ref|甲}}",
+        "{{DEFAULTSORT:甲}}",
+        "{{efn|甲。}}",
+        "{{DISPLAYTITLE:甲}}",
+        "{{flagicon|USA}}",
+        "{{coord|1|2}}",
+        "__TOC__",
+        "__目录__",
+        "{{{1}}}",
+        "{{bd}}",
+        "{{USD}}",
+        "{{convert}}",
+        "{{}}",
+        "{{ }}",
+        "{{|}}",
     ],
-)  # fmt: skip
+)
 def test_templates_that_go(wikitext):
-    """Notices, boxes, sources, notes and links to other articles above a section are no text of the article."""
+    """Notices, boxes, sources, notes and links above a section are no text of the article."""
     assert wikitext_to_text(wikitext, title="题") == ""
     assert wikitext_to_text(f"甲{wikitext}乙", title="题") == "甲乙"
 
