@@ -26,7 +26,13 @@ def candidates(keys: np.ndarray) -> np.ndarray:
     pairs = np.concatenate(
         [np.stack([first[later], order[later]]), np.stack([order[later - 1], order[later]])], axis=1
     )
-    return np.unique(pairs, axis=1)
+    return unique_pairs(pairs)
+
+
+def unique_pairs(pairs: np.ndarray) -> np.ndarray:
+    """The pairs (2, n) in ascending order, each once; numbers are below 2**32."""
+    both = np.unique(pairs[0].astype(np.uint64) << np.uint64(32) | pairs[1].astype(np.uint64))
+    return np.stack([both >> np.uint64(32), both & np.uint64(0xFFFFFFFF)]).astype(np.int64)
 
 
 def clusters(pairs: np.ndarray, alike: Callable[[int, np.ndarray], np.ndarray], least: float) -> np.ndarray:

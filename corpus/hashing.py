@@ -21,7 +21,7 @@ _STEP = 0xD1342543DE82EF95  # the polynomial's variable, odd; a multiplier of fu
 @functools.cache
 def letter_table() -> np.ndarray:
     """bool (1114112,): which code points are letters or digits of any script."""
-    return np.fromiter((chr(code).isalnum() for code in range(0x110000)), dtype=bool, count=0x110000)
+    return np.fromiter(map(str.isalnum, map(chr, range(0x110000))), dtype=bool, count=0x110000)
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -62,9 +63,11 @@ def block_files(job: Job, folder: str, suffix: str = "parquet") -> list[Path]:
 
 
 def write_array(path: Path, array: np.ndarray) -> None:
-    """A ``.npy`` file, written atomically."""
-    with atomic_file(path) as partial, open(partial, "wb") as file:
-        np.save(file, array)
+    """A ``.npy`` file, written atomically; numpy itself would not say that the disk is full."""
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    with atomic_file(path) as partial:
+        partial.write_bytes(buffer.getbuffer())
 
 
 def write_table(path: Path, columns: dict[str, Any], schema: pa.Schema) -> None:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from corpus import minhash
 from corpus.config import weights_of
-from corpus.dedup import clusters
+from corpus.dedup import clusters, unique_pairs
 from corpus.job import (
     CLUSTERS,
     KEEP,
@@ -32,7 +32,7 @@ EXAMPLES = 100  # documents of each kind kept as examples
 def _clusters(job: Job) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Documents in clusters, ascending; for each its leader, the similarity to it, whether they are equal."""
     pairs = [np.load(path) for path in sorted((job.work / "pairs").glob("*.npy"))]
-    found = np.unique(np.concatenate([np.empty((2, 0), dtype=np.int64), *pairs], axis=1), axis=1)
+    found = unique_pairs(np.concatenate([np.empty((2, 0), dtype=np.int64), *pairs], axis=1))
     members = np.unique(found)
     fingerprints = np.concatenate([np.load(path) for path in block_files(job, "fingerprints", "npy")])[
         members

@@ -67,7 +67,7 @@ def _find_benchmark(job: Job, first: int, texts: list[str], drops: Drops) -> tup
     for document in range(len(texts)):
         for line in drops.get(first + document, ()):
             gone[int(begins[document]) + line] = True
-    return np.unique(overlap.indices), np.unique(overlap.indices[~gone[overlap.lines]])
+    return overlap.indices, overlap.indices[~gone[overlap.lines]]
 
 
 def sign_step(data: Any, rank: int, world_size: int, job: Job) -> None:
@@ -80,7 +80,8 @@ def sign_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     table = pq.read_table(job.work / "clean" / f"{name}.parquet")
     ids, texts = table["id"].to_pylist(), table["text"].to_pylist()
     drops = _recurring(job, rank, texts)
-    fingerprints, signatures, found, left = [], [], [], []
+    fingerprints, signatures = [], []
+    found, left = np.zeros((2, len(_lookup(job.work).table) if job.benchmark else 0), dtype=bool)
     for part in slices(texts):
         numbers = range(part.start, part.stop)
         letters = letters_of([_without(texts[i], _boilerplate(drops.get(i, {}))) for i in numbers])
@@ -89,8 +90,7 @@ def sign_step(data: Any, rank: int, world_size: int, job: Job) -> None:
             signatures.append(minhash.signatures(letters))
         if job.benchmark:
             everything, staying = _find_benchmark(job, part.start, texts[part], drops)
-            found.append(everything)
-            left.append(staying)
+            found[everything], left[staying] = True, True
     after = [_without(text, drops.get(i, ())) for i, text in enumerate(texts)]
     han = [count_han(text) for text in after]
     columns = {
@@ -104,9 +104,9 @@ def sign_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     write_array(job.work / "fingerprints" / f"{name}.npy", np.concatenate(fingerprints))
     if config.near_duplicates:
         write_array(job.work / "signatures" / f"{name}.npy", np.concatenate(signatures, axis=1))
-    for folder, indices in (("found", found), ("left", left)):
+    for folder, seen in (("found", found), ("left", left)):
         if job.benchmark:
-            write_array(job.work / folder / f"{name}.npy", np.unique(np.concatenate(indices)))
+            write_array(job.work / folder / f"{name}.npy", np.flatnonzero(seen))
     tally = _count(ids, texts, drops)
     samples = {
         column: [sample[i] for sample in tally.samples] for column, i in (("rule", 0), ("id", 1), ("text", 2))

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +20,7 @@ import pytest
 from corpus import build
 from corpus.command import Options, check_config, parse
 from corpus.config import PRESETS, Runtime
+from corpus.engine import WorkerError
 from corpus.job import share_of
 from provenance import UserError, hold, read_manifest, verify_manifest, write_manifest
 
@@ -175,11 +177,15 @@ def test_workers_change_nothing(inputs: list[str], corpus: Path, tmp_path: Path)
     assert hashes(tmp_path / "two") == hashes(corpus)
 
 
-@pytest.mark.parametrize("step", ["clean", "sign", "match", "pack"])
-def test_killed_run_is_taken_up_again(inputs: list[str], corpus: Path, tmp_path: Path, step: str) -> None:
+@pytest.mark.parametrize(
+    ("step", "workers"), [("clean", "2"), ("recurring", "1"), ("sign", "1"), ("match", "2"), ("keep", "1")]
+)
+def test_killed_run_is_taken_up_again(
+    inputs: list[str], corpus: Path, tmp_path: Path, step: str, workers: str
+) -> None:
     out = tmp_path / "killed"
     process = subprocess.Popen(
-        command(inputs, out, "--length", "both", "--workers", "1"),
+        command(inputs, out, "--length", "both", "--workers", workers),
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -196,6 +202,29 @@ def test_killed_run_is_taken_up_again(inputs: list[str], corpus: Path, tmp_path:
     build.build(replace(options(inputs, out, length="both"), runtime=replace(QUIET, keep_work=True)))
     assert {p: p.stat().st_mtime_ns for p in before} == before
     assert hashes(out) == hashes(corpus)
+
+
+def test_work_is_kept_where_a_worker_died(
+    inputs: list[str], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unlike after a mistake in the input, the same command goes on from there."""
+    run_step = build.run_step
+
+    def die(name: str, *arguments: Any) -> None:
+        if name == "match":
+            raise WorkerError("step match: a worker process died")
+        run_step(name, *arguments)
+
+    monkeypatch.setattr(build, "run_step", die)
+    chosen = options(inputs, tmp_path / "out", length="both")
+    with pytest.raises(WorkerError):
+        build.build(chosen)
+    monkeypatch.undo()
+    signed = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").glob(".work/*/*/signed/*.parquet")}
+    assert len(signed) == 3
+    build.build(replace(chosen, runtime=replace(QUIET, keep_work=True)))
+    assert {p: p.stat().st_mtime_ns for p in signed} == signed
+    assert hashes(tmp_path / "out") == hashes(corpus)
 
 
 def test_finished_corpus_is_reused(

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from corpus.config import PRESETS, Runtime
 from corpus.engine import WorkerError, run_step
 from corpus.job import Job, counts_path
 from provenance import UserError, write_json
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -75,3 +79,20 @@ def test_a_rank_without_result_is_named(job: Job, workers: int) -> None:
 
 def test_no_ranks_is_no_work(job: Job) -> None:
     run_step("step", lost, 0, job, TWO)
+
+
+def test_a_full_disk_names_the_array(tmp_path: Path) -> None:
+    """numpy's own message has neither path nor reason. The limit stands in for the disk."""
+    code = (
+        "import resource, sys, numpy\n"
+        "from pathlib import Path\n"
+        "from corpus.job import write_array\n"
+        "from provenance import run_cli\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "run_cli(lambda: write_array(Path(sys.argv[1]), numpy.zeros(9999)))"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "a.npy")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {tmp_path / 'a.npy'}: File too large")
+    assert list(tmp_path.iterdir()) == []

@@ -2,12 +2,16 @@
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from corpus.config import CorpusConfig
+from corpus.job import Job, counts_path, write_array
 from corpus.recurring import group_of, line_records, lines_to_drop
+from corpus.steps.recurring import dropped_lines, recurring_step
+from provenance import write_json
 
 CONFIG = CorpusConfig(recurring_lines=3, recurring_share=0.1, repeated_paragraphs=40)
 LONG = "南江河发源于北山南麓，全长约三百二十公里，流经两省七县，沿岸多稻田与果园，最后从青石桥下注入东湖。"
@@ -58,6 +62,7 @@ def test_a_share_of_the_sites_documents_is_needed_too() -> None:
         "谢谢！",
         "谢谢你！",
         "女：好的，没问题！",
+        "本法用词定义如下：",
         "为什么这样说呢？",
         "总结",
         "第一章总则",
@@ -83,6 +88,23 @@ def test_a_paragraph_stays_once() -> None:
     assert dropped(blocks, parts=3) == expected
     assert dropped(blocks, replace(CONFIG, repeated_paragraphs=0)) == []
     assert dropped(blocks, replace(CONFIG, repeated_paragraphs=60)) == []
+
+
+def test_ranks_share_the_hash_space(tmp_path: Path) -> None:
+    """However many ranks look, each block gets the same lines to drop."""
+    texts = [[f"{MENU}\n第{i}天。\n{LONG}\n第{i}天下雨了没有人出门的事" for i in range(5)] for _ in range(2)]
+    found = []
+    for ranks in (1, 3, 7):
+        job = Job(config=CONFIG, parts=(), work=tmp_path / str(ranks), vocab=tmp_path)
+        for block, block_texts in enumerate(texts):
+            groups = ["a"] * len(block_texts)
+            write_array(job.work / "lines" / f"{block:05d}.npy", line_records(block_texts, groups, CONFIG))
+            write_json(counts_path(job, "clean", block), {"groups": {"a": len(block_texts)}})
+        for rank in range(ranks):
+            recurring_step(None, rank, ranks, job)
+        found.append([[part.tolist() for part in dropped_lines(job, block)] for block in range(2)])
+    assert found[0] == found[1] == found[2]
+    assert found[0][0][0] == [0, 4, 6, 8, 10, 12, 14, 16, 18]  # the first paragraph stays
 
 
 def test_nothing_to_find() -> None:
