@@ -54,6 +54,9 @@ class Arguments:
     """Delete what an earlier run left under OUT."""
     from_manifest: Annotated[Path | None, tyro.conf.arg(name="from", metavar="FILE")] = None
     """Take the settings from this manifest.json in place of the preset's."""
+    continue_from: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NETWORK=MODEL ...")] = ()
+    """Start from the weights of these folders or Hub ids, such as discriminator=... generator=...; a network
+    that is not named starts from random weights."""
     decay_from: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """A checkpoint of a run with --schedule wsd: start from it and let the rate decay, with that run's
     settings. The result is that of a whole run of so many steps."""
@@ -155,7 +158,9 @@ def claim(out: Path, run: dict[str, Any], *, resume: bool, overwrite: bool) -> b
     if (out / "manifest.json").exists():
         found = read_manifest(out)
         if found["config_id"] != run["config_id"]:
-            changes = "; ".join(differences(found["config"], run["config"])) or "the corpus"
+            changes = (
+                "; ".join(differences(found["config"], run["config"])) or "the corpus or the first weights"
+            )
             raise UserError(
                 f"{out} holds a finished run, other settings ({changes}); add --overwrite or change --out"
             )
@@ -164,7 +169,9 @@ def claim(out: Path, run: dict[str, Any], *, resume: bool, overwrite: bool) -> b
     if (out / RUN).exists():
         found = _read_run(out / RUN)
         if found["config_id"] != run["config_id"]:
-            changes = "; ".join(differences(found["config"], run["config"])) or "the corpus"
+            changes = (
+                "; ".join(differences(found["config"], run["config"])) or "the corpus or the first weights"
+            )
             raise UserError(
                 f"{out} holds an unfinished run, other settings ({changes}); add --overwrite or change --out"
             )

@@ -32,6 +32,7 @@ from pretrain.objectives import OBJECTIVES, Loss, Objective, add_losses, build_m
 from pretrain.optim import Adam, LossScale, clipping, learning_rate, parameter_groups
 from pretrain.plan import plan
 from pretrain.report import Report
+from pretrain.start import parse_sources, start_from
 from provenance import UserError, config_id, hold, plain, run_cli, verify_manifest, write_manifest
 
 _DROPOUT = 3  # first word of a random stream's key; 0 to 2 are those of pretrain.data
@@ -70,6 +71,10 @@ def train(arguments: Arguments) -> None:
     if config.shape.vocab_size != VOCAB_SIZE:
         raise UserError(f"vocab_size {config.shape.vocab_size} is not that of the corpus ({VOCAB_SIZE})")
     identity = {"config": plain(config), "corpus": [manifest["config_id"], config_id(manifest["files"])]}
+    torch.manual_seed(config.seed)
+    model = build_model(config, config.cheap_dropout and device.type == "cpu")
+    if sources := parse_sources(arguments.continue_from, list(model.parts)):
+        identity["start"] = start_from(model, sources, corpus / "vocab.txt")
     run = {"config_id": config_id(identity), **identity}
     steps, name = config.steps, runtime.name or f"zh-electra-{arguments.size}"
 
@@ -87,8 +92,7 @@ def train(arguments: Arguments) -> None:
             return
 
         # --- model and optimiser: new, as the last whole checkpoint has them, or as another run's
-        torch.manual_seed(config.seed)
-        model = build_model(config, config.cheap_dropout and device.type == "cpu").to(device).train()
+        model.to(device).train()
         model.tie()
         optimizer = Adam(
             parameter_groups(model.named_parameters(), config.weight_decay),

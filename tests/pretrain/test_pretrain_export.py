@@ -1,5 +1,6 @@
 """ONNX, tables and pictures of runs, several processes: case 52 and the launcher."""
 
+import contextlib
 import csv
 import json
 import os
@@ -167,3 +168,53 @@ def test_compile_changes_nothing_but_speed(corpus, tmp_path):
         lines = (tmp_path / name / "log.jsonl").read_text().split("\n")
         losses.append([json.loads(line)["loss"] for line in lines if line])
     assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+
+
+@pytest.mark.slow
+def test_killed_20_times(corpus, tmp_path):
+    """Case 51: kill -9 at 20 random moments of 200 steps, resumed: a whole run's weights, bit for bit."""
+    settings = [
+        "--no-tensorboard",
+        "--steps",
+        "200",
+        "--save-every",
+        "7",
+        "--eval-every",
+        "50",
+        "--threads",
+        "1",
+    ]
+
+    def start(name: str) -> subprocess.Popen:
+        given = [
+            "tiny",
+            "--corpus",
+            str(corpus),
+            "--out",
+            str(tmp_path / name),
+            "--resume",
+            *SHAPE,
+            *settings,
+        ]
+        return subprocess.Popen(
+            [sys.executable, "-m", "pretrain.train", *given],
+            stdout=subprocess.DEVNULL,
+            cwd=Path(__file__).parents[2],
+        )
+
+    began = time.monotonic()
+    assert start("whole").wait() == 0
+    whole = time.monotonic() - began
+    moments = np.random.default_rng(0)
+    for _ in range(20):
+        process = start("killed")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(moments.uniform(0.3, 1.0) * whole)
+        process.kill()
+        process.wait()
+    assert start("killed").wait() == 0
+    ours, theirs = (
+        torch.load(tmp_path / name / "checkpoints" / "step-200" / "state.pt", weights_only=True)["model"]
+        for name in ("killed", "whole")
+    )
+    assert all(torch.equal(ours[key], theirs[key]) for key in theirs)

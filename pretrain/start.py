@@ -1,0 +1,110 @@
+"""The weights a run starts from when they are not random: networks that transformers can load."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from pretrain.model import Electra
+from pretrain.quiet import quiet
+from provenance import UserError
+
+# What decides the numbers and is not seen in the shapes of the weights, and what names shapes for a person.
+COMPARED = (
+    *("vocab_size", "embedding_size", "hidden_size", "num_hidden_layers", "num_attention_heads"),
+    *("intermediate_size", "max_position_embeddings", "type_vocab_size", "hidden_act", "layer_norm_eps"),
+    "tie_word_embeddings",
+)
+
+
+def parse_sources(words: Sequence[str], parts: Sequence[str]) -> dict[str, str]:
+    """``NETWORK=MODEL`` words as a mapping.
+
+    Raises:
+        UserError: a word of another form, or a network that the objective does not train.
+    """
+    sources = {}
+    for word in words:
+        name, equals, model = word.partition("=")
+        if not equals or not model or name not in parts:
+            raise UserError(f"{word!r} is not NETWORK=MODEL with a network of {', '.join(parts)}")
+        sources[name] = model
+    return sources
+
+
+def weights_sha256(network: torch.nn.Module) -> str:
+    """Hex sha256 over names and bytes of all weights."""
+    digest = hashlib.sha256()
+    for name, value in sorted(network.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _load(kind: Any, model: str) -> PreTrainedModel:
+    loaded: PreTrainedModel
+    report: dict[str, Any]
+    try:
+        with quiet():
+            loaded, report = kind.from_pretrained(model, output_loading_info=True, dtype=torch.float32)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise UserError(f"{model} cannot be loaded as {kind.__name__}: {reason}") from None
+    for what in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs"):
+        if found := report.get(what):
+            names = ", ".join(sorted(map(str, found)))
+            raise UserError(f"{model} is no {kind.__name__}: {what.replace('_', ' ')} {names}")
+    return loaded
+
+
+def _check_vocabulary(model: str, vocab: Path) -> None:
+    from transformers.utils import cached_file
+
+    with quiet():
+        path = cached_file(model, "vocab.txt", _raise_exceptions_for_missing_entries=False)
+    if path is not None and Path(path).read_bytes().split() != vocab.read_bytes().split():
+        raise UserError(f"{model} has another vocab.txt than the corpus; build the corpus with that one")
+
+
+def start_from(model: Electra, sources: Mapping[str, str], vocab: Path) -> dict[str, str]:
+    """Copy the weights of ``sources`` (network name to folder or Hub id) into ``model``.
+
+    Networks that are not named keep their random weights; what they share with one that is named is loaded.
+
+    Args:
+        vocab: the corpus's vocabulary file.
+
+    Returns:
+        sha256 of the loaded weights by network.
+
+    Raises:
+        UserError: a weight or setting does not fit (named), the vocabulary is another, or weights that are to
+            be shared differ.
+    """
+    loaded: dict[str, Any] = {}
+    for name, source in sources.items():
+        ours = getattr(model, name)
+        theirs = _load(type(ours), source)
+        for field in COMPARED:
+            here, there = getattr(ours.config, field), getattr(theirs.config, field)
+            if here != there:
+                raise UserError(f"{source} as {name}: {field} is {there}, and {here} here; change the size")
+        _check_vocabulary(source, vocab)
+        loaded[name] = theirs
+    for name, network in loaded.items():
+        getattr(model, name).load_state_dict(network.state_dict())
+    model.tie()
+    for name, network in loaded.items():
+        kept = getattr(model, name).state_dict()
+        for key, value in network.state_dict().items():
+            if not torch.equal(kept[key], value):
+                raise UserError(
+                    f"{key} differs between {' and '.join(sources.values())}, so they cannot share it; "
+                    "give networks that were trained together, or --sharing none"
+                )
+    return {name: weights_sha256(network) for name, network in loaded.items()}
