@@ -15,8 +15,8 @@ class CorpusConfig:
 
     Attributes:
         text_key: key or column that holds the text, in JSON lines, Parquet and datasets.
-        encoding: of text, JSON lines and HTML; auto: UTF-8 where the file is that, else GB 18030 or Big5 where
-            it reads as Chinese in one of them.
+        encoding: of text, JSON lines and HTML; auto: UTF-8 where the file is that, else GB 18030 or Big5
+            where it reads as Chinese in one of them.
         text_documents: what a document is in a text file: what blank lines divide, each line, or the file.
         keep_disambiguation: read the disambiguation pages of a wiki, too.
         min_han: a document with fewer Han characters is rejected.
@@ -59,9 +59,9 @@ class CorpusConfig:
     text_documents: Literal["blank", "line", "file"] = "blank"
     keep_disambiguation: bool = False
     min_han: int = 4
-    min_han_share: float = 0.2
+    min_han_share: float = 0.15
     min_line_han_share: float = 0.1
-    max_kana_share: float = 0.2
+    max_kana_share: float = 0.35
     max_repeated_lines: float = 0.5
     min_distinct_pairs: float = 0.2
     max_repeated_grams: float = 0.6
@@ -124,12 +124,16 @@ class Runtime:
         keep_work: keep the folder of intermediate files after success.
         tokenizer: reference takes the ids from tokenizers itself, several times slower; fast gives the same
             ids, and compares a sample of every block.
+        executor: local, or a cluster that sees the same folders: ray (RAY_ADDRESS names it) or slurm.
+        slurm: sbatch options as NAME=VALUE; partition and time are needed.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     progress: bool = True
     keep_work: bool = False
     tokenizer: Literal["fast", "reference"] = "fast"
+    executor: Literal["local", "ray", "slurm"] = "local"
+    slurm: tuple[str, ...] = ()
 
 
 _WEB = CorpusConfig()

@@ -25,6 +25,15 @@ def front_matter(line: str, config: CorpusConfig) -> str | None:
 _RULE_LINE = re.compile(r"^[\s\-=*_|:+~#.·—─━═]*$")
 
 
+_LEADING_MARKS = re.compile("^[，。、；：！？ ]+")
+
+
+@lines_with("\n[，。、；：！？]")
+def leading_marks(line: str, config: CorpusConfig) -> str | None:
+    """Marks that stand only after a word, left at the start of a line by a cut or a dropped template."""
+    return _LEADING_MARKS.sub("", line)
+
+
 @lines_with(r"\n[-=*_|:+~#.·—─━═]")
 def rule_line(line: str, config: CorpusConfig) -> str | None:
     """Lines drawn from dashes, stars and bars."""
@@ -166,9 +175,11 @@ def keyword_list(line: str, config: CorpusConfig) -> str | None:
     return None if _KEYWORDS.fullmatch(line) and not _FUNCTION_CHARACTER.search(line) else line
 
 
-_CONTACT = re.compile(
-    r"(?i)(?:(?:微信|薇信|威信|扣扣|weixin|wechat|(?<![a-z])(?:qq|vx)(?![a-z]))(?:公[众眾]?[帐账号號]+)?[号號群]?"
-    r"\s?[:：]?\s?|[加＋+]\s?[vV微q扣]\s?[信x]?\s?[:：]?\s?)[a-z0-9_-]{5,}"
+_SERVICE = r"(?:微信|薇信|威信|扣扣|weixin|wechat|(?<![a-z])(?:qq|vx)(?![a-z]))"
+_ACCOUNT = r"[公帐账号號群众眾]"
+_CONTACT = re.compile(  # an account with a word that asks for it: no review that names its writer's
+    rf"(?i)(?:(?:[加添搜詢询]|关注|關注|联系|聯繫).{{0,6}}{_SERVICE}{_ACCOUNT}{{0,4}}|{_SERVICE}{_ACCOUNT}{{1,4}}"
+    r"|[加＋+]\s?(?:v[信x]?|微|q|扣))\s?[:：]?\s?[a-z0-9_-]{5,}"
 )
 CONTACT_LENGTH = 80  # characters; a longer line says more than whom to write to
 

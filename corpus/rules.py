@@ -44,6 +44,7 @@ LINE_RULES: tuple[Rule, ...] = (
     personal_data.mobile_numbers,
     line_rules.mojibake,
     line_rules.long_runs,
+    line_rules.leading_marks,
     line_rules.link_list,
     line_rules.keyword_list,
     line_rules.no_han,
@@ -60,14 +61,17 @@ DOCUMENT_RULES: tuple[Rule, ...] = (
     document_rules.blocked_terms,
 )
 ALL_RULES = TEXT_RULES + LINE_RULES + DOCUMENT_RULES
+LINE_SHOWN, LINES_COUNTED = 100, 100  # characters of a dropped line, and lines, that a block's counts hold
 
 
 @dataclass
 class Tally:
     """What the rules did: ``<rule>.changed``, ``<rule>.dropped`` (lines) or ``.rejected`` (documents),
-    ``<rule>.characters`` removed by either, and a bounded sample of what went (rule, document id, text)."""
+    ``<rule>.characters`` removed by either, how often each line was dropped (rule, its beginning), and a
+    bounded sample of what went (rule, document id, text)."""
 
     counts: Counter[str] = field(default_factory=Counter)
+    lines: Counter[tuple[str, str]] = field(default_factory=Counter)
     samples: list[tuple[str, str, str]] = field(default_factory=list)
     samples_per_rule: int = 100
     _sampled: Counter[str] = field(default_factory=Counter)
@@ -81,6 +85,12 @@ class Tally:
         self.counts[f"{name}.characters"] += len(before) - len(after or "")
         if after is None:
             self.sample(name, key, before or whole)
+            if unit == "dropped":
+                self.lines[name, before[:LINE_SHOWN]] += 1
+
+    def most_dropped(self) -> dict[str, int]:
+        """The lines that were dropped most often, as ``<rule><tab><line>``."""
+        return {f"{name}\t{line}": n for (name, line), n in self.lines.most_common(LINES_COUNTED)}
 
     def sample(self, name: str, key: str, text: str) -> None:
         """Keep ``text`` as an example unless ``samples_per_rule`` of this rule are kept already."""
