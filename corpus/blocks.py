@@ -16,7 +16,7 @@ from corpus.script import HAN
 
 MAX_DEPTH = 64  # elements that are nested deeper count as this deep
 MAX_TITLE = 500  # characters
-MAX_BLOCKS = 100_000  # a page of more is data
+MAX_PIECES = 200_000  # elements, or blocks; a page of more is data
 MAX_LINK = 200  # characters; a longer link is one whose end is missing
 
 _INLINE = frozenset(
@@ -101,14 +101,14 @@ class _Reader:
         self.begins_with_link = False
 
     def _finish(self) -> None:
+        if max(len(self.kinds), len(self.blocks)) > MAX_PIECES:
+            raise ValueError(f"the page has more than {MAX_PIECES} elements or pieces of text")
         if self.parts and (text := _tidy("".join(self.parts))):
             depth = min(len(self.path), MAX_DEPTH)
             clause = _CLAUSE.search(text) or (_CLAUSE_END.search(text) and HAN.search(text))
             prose = bool(clause) and not self.in_code
             block = Block(text, self.linked, self.begins_with_link, prose, self.path[-1], depth, self.low)
             self.blocks.append(block)
-            if len(self.blocks) > MAX_BLOCKS:
-                raise ValueError(f"the page has more than {MAX_BLOCKS} pieces of text")
             self.low = depth
         self._begin()
 
@@ -171,7 +171,7 @@ def read_page(text: str) -> Page:
     """The blocks of an HTML page, in time and memory linear in its length.
 
     Raises:
-        ValueError: the page has more than ``MAX_BLOCKS`` blocks.
+        ValueError: the page has more than ``MAX_PIECES`` elements or blocks.
     """
     reader = _Reader()
     parser = etree.HTMLParser(target=reader, encoding="utf-8", huge_tree=True)

@@ -156,7 +156,7 @@ def html_to_text(payload: bytes, *, content_type: str | None = None) -> tuple[st
 
     Raises:
         ValueError: the page cannot be decoded (UnicodeError),
-            is larger than ``MAX_BYTES`` or in more than ``MAX_BLOCKS`` pieces.
+            is larger than ``MAX_BYTES`` or in more than ``MAX_PIECES`` pieces.
     """
     if len(payload) > MAX_BYTES:
         raise ValueError(f"the page has {len(payload)} bytes, more than {MAX_BYTES}")

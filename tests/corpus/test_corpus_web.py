@@ -199,11 +199,14 @@ def test_hostile_pages_are_read(junk):
     assert lines(junk + f"<div>{PARAGRAPHS}</div>")[-4:] == LINES
 
 
-def test_refused_pages():
+def test_refused_pages(monkeypatch):
+    monkeypatch.setattr("corpus.blocks.MAX_PIECES", 1000)
     with pytest.raises(ValueError, match="bytes, more than"):
         html_to_text(b"a" * (MAX_BYTES + 1))
     with pytest.raises(ValueError, match="pieces of text"):
-        html_to_text("字<br>".encode() * 200_000)
+        html_to_text("字<br>".encode() * 1000)
+    with pytest.raises(ValueError, match="pieces of text"):
+        html_to_text(b"<pre>" + "字\n".encode() * 1000)
     with pytest.raises(UnicodeError):
         html_to_text(b"<p>" + b"\xff\xff\x80" * 100)
 
