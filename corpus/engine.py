@@ -1,4 +1,4 @@
-"""One step of a build on datatrove's local executor: quiet, resumable, checked, with a progress bar."""
+"""One step of a build on datatrove's executors: quiet, resumable, checked, with a progress bar."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pkgutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -30,6 +30,7 @@ from rich.progress import (
 )
 
 from corpus import steps
+from corpus.cluster import Shard, run_on_ray, run_on_slurm
 from corpus.config import Runtime
 from corpus.job import Job, Step, counts_path
 from provenance import UserError, end_with
@@ -127,37 +128,46 @@ def _progress(name: str, tasks: int, completions: Path, shown: bool) -> Iterator
             thread.join()
 
 
+def run_here(name: str, step: Shard, tasks: int, workers: int, logs: Path) -> None:
+    """Run the shards of a step in processes of this machine.
+
+    Raises:
+        WorkerError: a process died.
+    """
+    executor = QuietExecutor(
+        pipeline=[step], tasks=tasks, workers=max(1, min(workers, tasks)), logging_dir=str(logs)
+    )
+    try:
+        executor.run()
+    except BrokenProcessPool:
+        done = sum(executor.is_rank_completed(rank) for rank in range(tasks))
+        raise WorkerError(
+            f"step {name}: a worker process died ({done} of {tasks} shards were done); it was killed, or "
+            "memory ran out: run the same command again with fewer --workers to go on from there"
+        ) from None
+
+
 def run_step(name: str, step: Step, tasks: int, job: Job, runtime: Runtime) -> None:
     """Run ``step`` for ranks 0 to ``tasks`` - 1; ranks that an earlier run completed are not run again.
 
     Raises:
-        UserError: an input is damaged, or a rank left no counts (named).
-        WorkerError: a worker process died.
+        UserError: an input is damaged, or the cluster refuses the work.
+        WorkerError: a process died, or a rank left no counts (named).
     """
     if not tasks:
         return
     logs = job.work / "logs" / name
     terminal, began = sys.stderr.isatty(), time.monotonic()
+    executors: dict[str, Callable[..., None]]
+    executors = {"local": run_here, "ray": run_on_ray, "slurm": partial(run_on_slurm, given=runtime.slurm)}
     with _progress(name, tasks, logs / "completions", runtime.progress and terminal):
-        executor = QuietExecutor(
-            pipeline=[partial(step, job=job)],
-            tasks=tasks,
-            workers=max(1, min(runtime.workers, tasks)),
-            logging_dir=str(logs),
-        )
-        try:
-            executor.run()
-        except BrokenProcessPool:
-            done = sum(executor.is_rank_completed(rank) for rank in range(tasks))
-            raise WorkerError(
-                f"step {name}: a worker process died ({done} of {tasks} shards were done); it was killed, or "
-                "memory ran out: run the same command again with fewer --workers to go on from there"
-            ) from None
+        executors[runtime.executor](name, partial(step, job=job), tasks, runtime.workers, logs)
     missing = [rank for rank in range(tasks) if not counts_path(job, name, rank).is_file()]
     if missing:
         ranks = ", ".join(map(str, missing[:10]))
-        raise UserError(
-            f"step {name} left no result for shard {ranks} of {tasks}; run again with --overwrite"
+        raise WorkerError(
+            f"step {name} left no result for shard {ranks} of {tasks} ({logs} has its log); "
+            "run the same command again to go on from there"
         )
     if runtime.progress and not terminal:
         print(f"{name}: {tasks} of {tasks} shards, {time.monotonic() - began:.1f} s", file=sys.stderr)
