@@ -108,8 +108,8 @@ def encode(
     """Windows over the examples' contexts.
 
     ``training`` leaves out the examples whose answer is not at its published place. Counted:
-    ``unalignable``, ``questions_cut``, ``snapped`` (answers widened to whole tokens), ``windows``,
-    ``windows_without_answer``.
+    ``unalignable``, ``questions_cut``, ``snapped`` (answers widened to whole tokens), ``trimmed`` (answers
+    without the spaces at their ends, which no token holds), ``windows``, ``windows_without_answer``.
 
     Raises:
         UserError: ``max_length`` leaves no room for the context beside the longest question.
@@ -134,7 +134,11 @@ def encode(
         if answer is None and training:
             continue
         counts["questions_cut"] += len(question.ids) > config.max_question_length
-        counts["snapped"] += bool(answer and answer[2])
+        if answer is not None and example.start is not None:
+            end = example.start + len(example.answers[0])
+            inside = context.starts[answer[0]] > example.start or context.ends[answer[1]] < end
+            counts["snapped"] += answer[2]
+            counts["trimmed"] += bool(inside)
         ids = np.array(question.ids[: config.max_question_length], dtype=np.int64)
         made = list(_windows(index, context, ids, answer, encoder, config.max_length, config.window_step))
         counts["windows"] += len(made)

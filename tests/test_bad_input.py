@@ -16,6 +16,7 @@ from provenance import hold, write_manifest
 
 SAMPLE = Path(__file__).parent.parent / "corpus" / "sample"
 DATA = Path(__file__).parent.parent / "benchmarks" / "sample"
+FAKE = '{"data": [{"context": "CONTEXT", "qas": [{"id": "1", "question": "", "answers": ["FAKE"]}]}]}'
 SENTENCE = "今天的天气很好，我们一起去公园散步，看到很多人在那里放风筝。"
 
 Fails = Callable[..., str]
@@ -259,6 +260,9 @@ def test_option_that_must_be_positive(option: str, bench: Fails):
         ("cmrc2018/dev.json", '{"data": [\n{]}', "dev.json:2 is not JSON"),
         ("cmrc2018/dev.json", '{"data": [3]}', "dev.json: entry 0"),
         ("cmrc2018/train.json", '{"data": []}', "train.json holds no usable row"),
+        ("bq/test.tsv", "甲\t乙\t0\n" * 3, "test.tsv has the label 0 on all 3 rows"),
+        ("cmrc2018/dev.json", FAKE.replace("CONTEXT", "甲乙"), "has no answer that stands in its context"),
+        ("drcd/test.json", FAKE.replace("FAKE", "汉语").replace("CONTEXT", "学习汉语"), "simplified script"),
     ],
 )
 def test_task_file(file: str, content: str | bytes | None, expected: str, bench: Fails, data: Path):
@@ -329,6 +333,19 @@ def test_model(harm: Callable[[Path], None], expected: str, bench: Fails, model:
 def test_hub_model_offline(bench: Fails):
     message = bench("--task", "bq", model="nobody/no-such-model")
     assert "nobody/no-such-model is neither a folder nor a model that the Hub gives" in message
+
+
+def test_record_edited_by_hand(fails: Fails, tmp_path: Path):
+    """Named, and no table is written."""
+    record = next((Path(__file__).parent.parent / "results" / "runs").rglob("seed-00.json"))
+    copy = tmp_path / "runs" / Path(*record.parts[-4:])
+    copy.parent.mkdir(parents=True)
+    content = json.loads(record.read_text("utf-8"))
+    content["scores"]["dev"] = dict.fromkeys(content["scores"]["dev"], 99.0)
+    copy.write_text(json.dumps(content), "utf-8")
+    message = fails("benchmarks.tables", "--results", tmp_path / "runs", "--out", tmp_path / "tables")
+    assert "seed-00.json was changed after it was written" in message
+    assert not (tmp_path / "tables").exists()
 
 
 # --- two runs on one folder -----------------------------------------------------------------------

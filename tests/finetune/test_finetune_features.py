@@ -53,6 +53,15 @@ def test_quotes_and_ellipsis_are_unknown_with_one_character_each(encoder: Encode
     assert encoding.offsets == [(i, i + 1) for i in range(7)]
 
 
+def test_quotes_can_be_read_as_ascii_without_moving_anything(tiny_model: Path) -> None:
+    """One character for one; the answer is still cut from the original text (case 21)."""
+    mapped = load_encoder(tiny_model, map_quotes=True)
+    encoding = mapped.encode(["他说“好”——‘是’…"])[0]
+    assert encoding.tokens == ["他", "说", '"', "好", '"', "-", "-", "'", "是", "'", "[UNK]"]
+    assert encoding.offsets == [(i, i + 1) for i in range(11)]
+    assert predict(mapped, "他说“好”", 2, 4) == "“好”"
+
+
 def test_answer_keeps_the_case_of_the_context(encoder: Encoder) -> None:
     """The vocabulary is uncased, but answers are cut from the context."""
     assert tokens(encoder, "苹果iPhone X发布") == ["苹", "果", "iphone", "x", "发", "布"]
