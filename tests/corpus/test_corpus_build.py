@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import random
 import re
 import signal
 import subprocess
@@ -328,15 +327,16 @@ def test_conversion_is_recorded(tmp_path: Path) -> None:
     assert read_manifest(plain)["config_id"] != read_manifest(converted)["config_id"]
 
 
-def random_lines(seed: int) -> list[str]:
-    """Six lines of different lengths that share no phrase with those of another seed."""
-    coin = random.Random(seed)
-    return ["".join(chr(coin.randrange(0x4E00, 0x6E00)) for _ in range(20 + 9 * i)) + "。" for i in range(6)]
+def sample_lines() -> list[list[str]]:
+    """Documents of six different sentences each, of the bundled sample."""
+    text = (ROOT / "corpus" / "sample" / "zhwiki-sample.xml").read_text(encoding="utf-8")
+    sentences = list(dict.fromkeys(re.findall("[\u4e00-\u9fff，]{20,60}。", text)))
+    return [sentences[i : i + 6] for i in range(0, 24, 6)]
 
 
 def test_benchmark_overlap_is_reported_and_can_be_dropped(tmp_path: Path) -> None:
     """Case 19: a dev file holds document 0, a test file a line of document 1, a train file document 2."""
-    lines = [random_lines(i) for i in range(4)]
+    lines = sample_lines()
     documents = [{"id": str(i), "text": "\n".join(lines[i])} for i in range(4)]
     source = str(write_lines(tmp_path / "a.jsonl.gz", documents))
     (tmp_path / "data" / "qa").mkdir(parents=True)
