@@ -131,7 +131,7 @@ def build(options: Options) -> Path:
     """
     config, runtime = options.config, options.runtime
     check_config(config)
-    paths = find_inputs(options.inputs, options.preset, config, runtime.progress)
+    paths = find_inputs(options)
     vocab = vocab_path(options.vocab)
     inputs = [input_identity(path) for path in paths]
     terms = blocklist.sha256(config.blocklist)

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from corpus import blocklist
-from corpus.config import PRESETS, WIKI_DUMP, CorpusConfig, Runtime, weights_of
-from corpus.download import download
+from corpus.config import PRESETS, CorpusConfig, Runtime, weights_of
+from corpus.dump import MIRROR, fetch_dump
 from corpus.hub import Dataset
 from corpus.script import converter
 from corpus.sources import expand_inputs, validate_input
@@ -39,6 +39,9 @@ class Options:
         overwrite: build anew even if the output folder holds a corpus or other files.
         benchmarks: folder of benchmark files, <task>/<split>.<suffix>; their overlap with the corpus is
             reported. With --decontaminate, lines that hold development or test text are dropped.
+        dump: date of the zhwiki dump that preset wiki takes, such as 20260901; latest: the newest in
+            data/downloads, or the newest there is.
+        mirror: server that has it, with Wikimedia's layout of folders.
         vocab: vocab.txt to use instead of the cached or fetched one; must be BERT-Chinese's.
     """
 
@@ -48,6 +51,8 @@ class Options:
     replay: Annotated[Path | None, tyro.conf.arg(name="from", metavar="FILE")] = None
     overwrite: bool = False
     benchmarks: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    dump: str = "latest"
+    mirror: str = MIRROR
     vocab: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     config: CorpusConfig = PRESETS["web"]
     runtime: Runtime = field(default_factory=Runtime)
@@ -106,25 +111,24 @@ def check_config(config: CorpusConfig) -> None:
         raise UserError(f"--held-out {config.held_out} is not a share between 0 and 1")
 
 
-def find_inputs(
-    patterns: Sequence[str], preset: str | None, config: CorpusConfig, progress: bool
-) -> list[Path | Dataset]:
-    """The inputs, checked; without patterns those of the preset.
+def find_inputs(options: Options) -> list[Path | Dataset]:
+    """The inputs, checked; where none are given those of the preset.
 
     Raises:
         UserError: nothing is found, a file is not what its name says, or the dump cannot be downloaded.
     """
-    if not patterns and preset == "wiki":
-        dump = DATA / "downloads" / WIKI_DUMP.rsplit("/", 1)[1]
+    patterns: Sequence[str] = options.inputs
+    if not patterns and options.preset == "wiki":
         try:
-            patterns = [str(download(WIKI_DUMP, dump, progress=progress))]
+            dump = fetch_dump(DATA / "downloads", options.dump, options.mirror, options.runtime.progress)
         except UserError as error:
             raise UserError(f"{error}; or give your own files: make corpus INPUT='path-or-glob'") from None
-    elif not patterns and preset == "sample":
+        patterns = [str(dump)]
+    elif not patterns and options.preset == "sample":
         patterns = [str(SAMPLE / "zhwiki-sample.xml"), str(SAMPLE / "web-sample.warc.gz")]
     elif not patterns:
         raise UserError("no input: give files, folders or a quoted glob")
     inputs = expand_inputs(patterns)
     for path in inputs:
-        validate_input(path, config)
+        validate_input(path, options.config)
     return inputs

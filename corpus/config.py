@@ -143,5 +143,3 @@ PRESETS: dict[str, CorpusConfig] = {
     "wiki": replace(_WEB, min_han=16),
     "sample": replace(_WEB, length="128", held_out=0.05),
 }
-
-WIKI_DUMP = "https://dumps.wikimedia.org/zhwiki/latest/zhwiki-latest-pages-articles.xml.bz2"
