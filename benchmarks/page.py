@@ -29,8 +29,8 @@ th button { all: unset; cursor: pointer; font-weight: 600; }
 th button:focus-visible { outline: 2px solid var(--link); }
 th[aria-sort=ascending] button::after { content: " \\25b2"; }
 th[aria-sort=descending] button::after { content: " \\25bc"; }
-figure { margin: 0 0 1.5rem; }
-figure svg { background: white; height: auto; max-width: 100%; }
+figure { margin: 0 0 1.5rem; overflow-x: auto; }
+figure svg { background: white; height: auto; min-width: 60rem; width: 100%; }
 """
 # A cell's sort key is its first number (12.3M, 63.40 (62.82) ± 0.39), else its text; empty cells stay last.
 SCRIPT = """

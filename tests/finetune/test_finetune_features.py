@@ -76,6 +76,22 @@ def test_accents_are_stripped(encoder: Encoder) -> None:
     assert (decomposed.tokens, decomposed.offsets) == (["e"], [(0, 1)])
 
 
+def test_symbols_and_kana_glue(encoder: Encoder) -> None:
+    """Symbols that are not Chinese stay in one word, so that a token can end inside what looks like two."""
+    assert tokens(encoder, "①②") == ["①", "##②"]
+    assert len(tokens(encoder, "35㎡")) == 2
+    assert tokens(encoder, "鐵𫚭魚ラピュタ")[:3] == ["鐵", "[UNK]", "魚"]
+
+
+def test_without_stripping_accents_kana_is_unknown(vocab_path: Path) -> None:
+    """What an export that forgets `strip_accents` would do."""
+    import tokenizers
+
+    kept = tokenizers.BertWordPieceTokenizer(str(vocab_path), lowercase=True, strip_accents=False)
+    for text in ("がぎ", "ラピュタ"):
+        assert kept.encode(text, add_special_tokens=False).tokens == ["[UNK]"]
+
+
 def test_no_joined_chinese_piece_is_ever_produced(encoder: Encoder) -> None:
     """7,321 of the 21,128 entries are such pieces: Chinese characters are isolated before WordPiece."""
     pieces = tokens(encoder, "中文ABC中文123中文，臺灣大學２０２４年")

@@ -25,6 +25,8 @@ from finetune.folder import locate
 from finetune.layers import layer_depth, layer_groups
 from finetune.models import load_model, model_facts
 from finetune.tokens import load_encoder
+from pretrain.config import PRESETS
+from pretrain.flops import step_flops
 from provenance import UserError, write_manifest
 
 
@@ -251,6 +253,18 @@ def test_a_folder_that_differs_from_its_manifest_is_refused(tiny_model: Path, tm
     weights.write_bytes(weights.read_bytes()[:-1] + b"x")
     with pytest.raises(UserError, match=r"model\.safetensors differs from its manifest"):
         model_facts(folder)
+
+
+def test_flops_of_pretraining_come_from_the_manifest(tiny_model: Path, tmp_path: Path) -> None:
+    """Steps times those of a step; 0 with random weights; unknown without a manifest of this version."""
+    folder = copy(tiny_model, tmp_path)
+    assert model_facts(folder)["pretraining_flops"] is None
+    preset = PRESETS["tiny"]
+    for step, expected in ((10, 10 * step_flops(preset)), (None, 0)):
+        write_manifest(folder, stage="pretrain.export", config=preset, name="x", step=step)
+        assert model_facts(folder)["pretraining_flops"] == expected
+    write_manifest(folder, stage="pretrain.export", config={"of": "another version"}, name="x", step=1)
+    assert model_facts(folder)["pretraining_flops"] is None
 
 
 def test_unknown_hub_id_offline() -> None:
