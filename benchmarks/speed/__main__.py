@@ -69,7 +69,7 @@ def run(
             device=torch.device(device) if device else pick_device(),
             quick=quick,
             scratch=Path(scratch).resolve(),
-            text=tuple(expand_inputs(text)) if text else (),
+            text=tuple(path for path in expand_inputs(text) if isinstance(path, Path)),
             wiki=wiki,
             tasks=tasks,
         )

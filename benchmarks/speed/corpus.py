@@ -22,28 +22,14 @@ from corpus.wordpiece import WordPiece
 from provenance import UserError
 
 MB = 1_000_000
-WIKIEXTRACTOR = "wikiextractor==3.0.6"  # AGPL: never a dependency, only in an environment that is thrown away
-# Its patterns have flags in their middle, which Python refuses since 3.11.
-_RUN_WIKIEXTRACTOR = """
-import re, runpy, sys
-compile_ = re.compile
-def compiled(pattern, flags=0):
-    if isinstance(pattern, str) and "(?i)" in pattern[1:]:
-        pattern, flags = pattern.replace("(?i)", ""), flags | re.IGNORECASE
-    return compile_(pattern, flags)
-re.compile = compiled
-sys.argv[0] = "wikiextractor"
-runpy.run_module("wikiextractor.WikiExtractor", run_name="__main__")
-"""
+WIKIEXTRACTOR = "wikiextractor==3.1.0"  # AGPL: never a dependency, only in an environment that is thrown away
 _RUN_OURS = """
 import sys
 from pathlib import Path
-from corpus.mediawiki import read_pages
-from corpus.wikitext import wikitext_to_text
-dump, target = map(Path, sys.argv[1:])
-with open(dump, "rb") as file, open(target, "w", encoding="utf-8") as out:
-    for page in read_pages(file, dump):
-        out.write(wikitext_to_text(page.text, title=page.title, script="hans") + "\\n\\n")
+from corpus.sources import read_documents
+with open(sys.argv[2], "w", encoding="utf-8") as out:
+    for document in read_documents(Path(sys.argv[1])):
+        out.write(document.text + "\\n\\n")
 """
 
 
@@ -85,7 +71,7 @@ def wikitext(setting: Setting) -> Measurement:
     def peer() -> float:
         shutil.rmtree(folder, ignore_errors=True)
         options = ["--processes", "1", "--no-templates", "-q", "-o", str(folder)]
-        _run([python, "-c", _RUN_WIKIEXTRACTOR, dump, *options], pinned=True)
+        _run([python, "-m", "wikiextractor.WikiExtractor", dump, *options], pinned=True)
         return sum(count_han(p.read_text(encoding="utf-8")) for p in folder.rglob("wiki_*")) / 1e6
 
     def ours() -> float:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import json
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
 from xml.sax.saxutils import escape
 
-from corpus.mediawiki import Page, read_pages
+from corpus.mediawiki import Page, chunks_of, read_pages
 from corpus.script import HAN
 from corpus.sources import Document, read_documents
 from provenance import UserError, atomic_file
@@ -95,12 +93,8 @@ def repeat_wiki(source: Path, target: Path, size: int) -> int:
 
     Returns the bytes written.
     """
-    with bz2.open(source) if source.suffix == ".bz2" else open(source, "rb") as file:
-        pages = [
-            page
-            for page in read_pages(cast(BinaryIO, file), source)
-            if page.namespace == "0" and not page.redirect
-        ]
+    chunks = chunks_of(source)
+    pages = [p for p in read_pages(chunks, source) if p.namespace == "0" and not p.redirect]
     if not pages:
         raise UserError(f"{source} holds no article; give a MediaWiki export with --wiki")
     written, number = 0, 0
