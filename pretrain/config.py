@@ -75,6 +75,8 @@ class PretrainConfig:
     """Share of a row's tokens that is chosen."""
     discriminator_weight: float = 50.0
     """Of the discriminator's loss in the sum with the generator's (both in nats per token)."""
+    initial_unigrams: bool = False
+    """Start the bias of outputs over the vocabulary at the logarithm of the corpus's token frequencies."""
     initial_fake_rate: float = 0.5
     """Share of replaced tokens that the discriminator's last bias starts from; 0.5 is a bias of 0."""
     weight_decay: float = 0.01

@@ -17,6 +17,7 @@ from provenance import UserError, read_manifest, verify_manifest
 
 # First word of a random stream's key, so that no two purposes share numbers.
 _ORDER, _MASKS, _HELDOUT = 0, 1, 2
+_SLICE = 2**24  # tokens counted at a time
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,14 @@ class PackedRows:
         at = index - int(self._starts[chunk])
         begin, end = int(offsets[at]), int(offsets[at + 1])
         return values.slice(begin, end - begin).to_numpy(zero_copy_only=False)
+
+    def token_counts(self, vocab_size: int) -> np.ndarray:
+        """How often each id stands in all rows: (vocab_size,) int64."""
+        counts = np.zeros(vocab_size, dtype=np.int64)
+        for _, values in self._chunks["input_ids"]:
+            for at in range(0, len(values), _SLICE):
+                counts += np.bincount(values[at : at + _SLICE].to_numpy(), minlength=vocab_size)
+        return counts
 
     def padded(self, name: str, indices: np.ndarray) -> np.ndarray:
         """Column ``name`` of several rows, padded with 0 to the longest: (rows, tokens)."""

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+import numpy as np
 import torch
 from torch import nn
 from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining, PreTrainedModel
 
+from corpus.vocab import CLS, MASK, PAD, SEP
 from pretrain.config import Size
 from pretrain.data import Batch
 from pretrain.dropout import use_cheap_dropout
@@ -124,6 +126,22 @@ class Electra(nn.Module):
         SHARINGS[self.sharing](self.networks())
         for network in self.networks():
             network.tie_weights()  # the output over the vocabulary is the word table
+
+    def start_at_frequencies(self, counts: np.ndarray) -> None:
+        """Set the bias of outputs over the vocabulary to the log frequency of each token.
+
+        So what needs no context is known before the first step (Meister et al. 2023, arXiv:2212.09686). A
+        thousandth goes to all ids alike, so that none is impossible.
+
+        Args:
+            counts: (vocabulary,) occurrences, not all 0; those of special tokens, never asked for, do not count.
+        """
+        counts = np.where(np.isin(np.arange(len(counts)), (PAD, CLS, SEP, MASK)), 0, counts)
+        shares = 0.999 * counts / counts.sum() + 0.001 / len(counts)
+        for name, part in self.parts.items():
+            if part.head == "vocabulary":
+                with torch.no_grad():
+                    getattr(self, name).generator_lm_head.bias.copy_(torch.from_numpy(np.log(shares)))
 
     def hidden_states(self, name: str, input_ids: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Last layer of network ``name`` over ``input_ids`` of ``batch``'s shape: (rows, tokens, width)."""

@@ -108,7 +108,9 @@ def train(arguments: Arguments) -> None:
             found = arguments.decay_from, verify_manifest(arguments.decay_from, CHECKPOINT_STAGE)
             if found[1]["corpus"] != identity["corpus"]:
                 raise UserError(f"{found[0]} was trained on another corpus than {corpus}; give that one")
-        if found is not None:
+        if found is None and config.initial_unigrams:
+            model.start_at_frequencies(rows.token_counts(config.shape.vocab_size))
+        elif found is not None:
             first = load_checkpoint(found[0], model, optimizer, scale, device)
             total_tokens = found[1]["counts"]["tokens"]
             skipped += found[1]["counts"]["skipped"]

@@ -5,6 +5,7 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional
@@ -153,6 +154,20 @@ def test_the_last_bias_starts_at_the_expected_fake_rate():
     bias = model.discriminator.discriminator_predictions.dense_prediction.bias
     assert bias.sigmoid().item() == pytest.approx(0.13)
     assert Electra(SMALL).discriminator.discriminator_predictions.dense_prediction.bias.item() == 0
+
+
+def test_outputs_start_at_the_frequencies_of_tokens():
+    """Three of four tokens are 200, one is 202; a thousandth goes to all 1,000 ids; [MASK] does not count."""
+    torch.manual_seed(0)
+    counts = np.zeros(1000, dtype=np.int64)
+    counts[[200, 201, 202, 103]] = 6, 0, 2, 500
+    model = Electra(SMALL).eval()
+    model.start_at_frequencies(counts)
+    shares = model.generator.generator_lm_head.bias.softmax(-1)
+    assert shares[[200, 201, 202, 103]].tolist() == pytest.approx([0.749251, 1e-6, 0.249751, 1e-6])
+    batch = dataclasses.replace(batch_of(1, 8, 1000, [3]), input_ids=torch.full((1, 8), 202))
+    loss = forward(model, batch).losses["generator"].total.item()
+    assert loss == pytest.approx(-math.log(0.249751), abs=0.3)
 
 
 def test_no_other_code_names_an_objective():

@@ -170,6 +170,17 @@ def test_masked_language_model(corpus, tmp_path):
     assert verify_manifest(tmp_path)["config"]["masking"] == "word"
 
 
+def test_starting_at_the_frequencies_of_the_corpus(corpus, tmp_path):
+    """Ids 700 to 749 alone stand in the rows: the generator starts near ln 50, not ln 21128."""
+    rows, _, _ = open_corpus(corpus, 128)
+    counts = rows.token_counts(21128)
+    assert counts.sum() == sum(len(rows.column("input_ids", i)) for i in range(len(rows)))
+    assert counts[700:750].sum() + counts[101] + counts[102] == counts.sum()
+    run(corpus, tmp_path, "--initial-unigrams", "--steps", "1", "--log-every", "1", "--warmup", "0")
+    first = json.loads((tmp_path / "log.jsonl").read_text().split("\n")[0])
+    assert first["generator_loss"] == pytest.approx(np.log(50), abs=0.3)
+
+
 def test_fp16_trains_and_resumes(corpus, tmp_path):
     """The scale on the loss falls until gradients are finite; those steps are counted, and it is kept."""
     run(corpus, tmp_path, "--dtype", "fp16")
