@@ -72,7 +72,10 @@ def wikitext(setting: Setting) -> Measurement:
         shutil.rmtree(folder, ignore_errors=True)
         options = ["--processes", "1", "--no-templates", "-q", "-o", str(folder)]
         _run([python, "-m", "wikiextractor.WikiExtractor", dump, *options], pinned=True)
-        return sum(count_han(p.read_text(encoding="utf-8")) for p in folder.rglob("wiki_*")) / 1e6
+        han = sum(count_han(p.read_text(encoding="utf-8")) for p in folder.rglob("wiki_*"))
+        if not han:
+            raise UserError("wikiextractor wrote no text: there is nothing to compare with")
+        return han / 1e6
 
     def ours() -> float:
         target = setting.scratch / "wiki.txt"

@@ -62,9 +62,11 @@ _HEAD = """\
 <mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="zh">
   <siteinfo>
     <sitename>Wikipedia</sitename>
+    <dbname>zhwiki</dbname>
     <base>https://zh.wikipedia.org/wiki/Wikipedia:Home</base>
     <namespaces>
       <namespace key="0" case="first-letter" />
+      <namespace key="10" case="first-letter">Template</namespace>
     </namespaces>
   </siteinfo>
 """
