@@ -38,6 +38,7 @@ ENVIRONMENT = {
 }
 # What a trial imports, with what transformers would import only when a model is loaded.
 PRELOAD = [
+    "scipy.stats",
     "benchmarks.run",  # multiprocessing imports the main module in every child
     "benchmarks.trial",
     "transformers.models.auto.modeling_auto",

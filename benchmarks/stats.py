@@ -93,10 +93,17 @@ def summarise(scores: Mapping[int, float]) -> Summary:
 def bootstrap_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
     """Percentile bootstrap interval of the mean over seeds or items; None where all values are equal.
 
-    With few seeds it is too narrow (it cannot know scores it has not seen); read it beside n.
+    With few seeds it is too narrow (it cannot know scores it has not seen); read it beside n. Of values that
+    are 0 or 1, a resample has a binomial number of ones, so that it need not be drawn item by item.
     """
-    if len(set(values)) < 2:
+    found = set(values)
+    if len(found) < 2:
         return None
+    if found == {0.0, 1.0}:
+        n, rng = len(values), np.random.default_rng(SEED)
+        shares = rng.binomial(n, sum(values) / n, size=RESAMPLES) / n
+        low, high = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high)
     from scipy import stats  # here: it takes a second, and a run that only summarises needs none of it
 
     result = stats.bootstrap(
