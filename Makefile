@@ -45,8 +45,9 @@ check: $(READY)  ## format, lint, types
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
-corpus: $(READY)  ## CORPUS=wiki|web|sample [INPUT=path-or-glob] [WORKERS=n] [OUT=dir]
-	$(PY) -m corpus.build $(INPUT) $(if $(and $(INPUT),$(filter file,$(origin CORPUS))),,--preset $(CORPUS)) $(if $(or $(OUT),$(INPUT)),$(if $(OUT),--out $(OUT)),--out data/corpus/$(CORPUS)) $(if $(WORKERS),--workers $(WORKERS)) $(ARGS)
+# Where the task files lie, the report says how much of them the corpus holds.
+corpus: $(READY)  ## CORPUS=wiki|web|sample [INPUT=path-or-glob] [WORKERS=n] [OUT=dir] [DATA=dir]
+	$(PY) -m corpus.build $(INPUT) $(if $(and $(INPUT),$(filter file,$(origin CORPUS))),,--preset $(CORPUS)) $(if $(or $(OUT),$(INPUT)),$(if $(OUT),--out $(OUT)),--out data/corpus/$(CORPUS)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(wildcard $(DATA)),--benchmarks $(DATA)) $(ARGS)
 
 pretrain-%: $(READY)  ## tiny mini small small-ex base large; CORPUS=name|folder [STEPS=n] [PROCS=n] [OUT=dir] [ARGS="--flag value"]
 	$(LAUNCH) $* --corpus $(CORPUS) --out $(or $(OUT),data/pretrain/$*) $(if $(STEPS),--steps $(STEPS)) $(ARGS)
