@@ -152,14 +152,24 @@ SIZES: dict[str, Size] = {
     "large": Size(layers=24, hidden=1024, heads=16, embedding=1024),
 }
 
+
+def _for_cpus(size: str, steps: int, warmup: int) -> PretrainConfig:
+    """Ours: many small steps of 2,048 tokens from what is known before the first (results/pretrain-study)."""
+    return PretrainConfig(
+        SIZES[size],
+        steps=steps,
+        learning_rate=5e-4,
+        batch_size=16,
+        length=128,
+        warmup=warmup,
+        initial_unigrams=True,
+        initial_fake_rate=0.13,
+    )
+
+
 PRESETS: dict[str, PretrainConfig] = {
-    # Ours for CPUs: many small steps of 2,048 tokens.
-    "tiny": PretrainConfig(
-        SIZES["tiny"], steps=400, learning_rate=1e-3, batch_size=16, length=128, warmup=50
-    ),
-    "mini": PretrainConfig(
-        SIZES["mini"], steps=40_000, learning_rate=7e-4, batch_size=16, length=128, warmup=1000
-    ),
+    "tiny": _for_cpus("tiny", steps=400, warmup=40),
+    "mini": _for_cpus("mini", steps=40_000, warmup=1000),
     # As HFL trained theirs (github.com/ymcui/Chinese-ELECTRA).
     "small": PretrainConfig(SIZES["small"], steps=1_000_000, learning_rate=5e-4, batch_size=1024),
     "small-ex": PretrainConfig(SIZES["small-ex"], steps=2_000_000, learning_rate=5e-4, batch_size=384),

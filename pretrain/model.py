@@ -134,7 +134,7 @@ class Electra(nn.Module):
         thousandth goes to all ids alike, so that none is impossible.
 
         Args:
-            counts: (vocabulary,) occurrences, not all 0; those of special tokens, never asked for, do not count.
+            counts: (vocabulary,) occurrences, not all 0; special tokens, never asked for, do not count.
         """
         counts = np.where(np.isin(np.arange(len(counts)), (PAD, CLS, SEP, MASK)), 0, counts)
         shares = 0.999 * counts / counts.sum() + 0.001 / len(counts)

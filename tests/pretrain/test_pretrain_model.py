@@ -346,7 +346,7 @@ def test_flops_as_the_paper_counts_them():
 
 
 def test_presets_are_the_published_recipe():
-    """HFL's settings, and CPU presets of 2,048 tokens a step."""
+    """HFL's settings, from biases of 0; CPU presets of 2,048 tokens a step that start at the priors."""
     for name, rate, batch, steps in (
         ("small", 5e-4, 1024, 1_000_000),
         ("small-ex", 5e-4, 384, 2_000_000),
@@ -356,4 +356,9 @@ def test_presets_are_the_published_recipe():
         preset = PRESETS[name]
         assert (preset.learning_rate, preset.batch_size, preset.steps) == (rate, batch, steps)
         assert (preset.length, preset.warmup) == (512, 10_000)
-    assert PRESETS["mini"].batch_size * PRESETS["mini"].length == 2048
+        assert (preset.initial_unigrams, preset.initial_fake_rate) == (False, 0.5)
+    for name in ("tiny", "mini"):
+        preset = PRESETS[name]
+        assert preset.batch_size * preset.length == 2048
+        assert (preset.initial_unigrams, preset.initial_fake_rate) == (True, 0.13)
+        assert 10 * preset.warmup <= preset.steps

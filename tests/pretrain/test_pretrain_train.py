@@ -28,9 +28,13 @@ from provenance import UserError, plain, read_manifest, verify_manifest, write_m
 
 SMALL = {
     **{"layers": 1, "hidden": 32, "heads": 2, "embedding": 32, "steps": 20, "batch-size": 8, "warmup": 2},
-    **{"log-every": 5, "eval-every": 10, "save-every": 10},
+    **{"log-every": 5, "eval-every": 10, "save-every": 10, "learning-rate": 0.001, "initial-fake-rate": 0.5},
 }
-OPTIONS = ["--no-tensorboard", *(word for name, value in SMALL.items() for word in (f"--{name}", str(value)))]
+OPTIONS = [
+    "--no-tensorboard",
+    "--no-initial-unigrams",
+    *(word for name, value in SMALL.items() for word in (f"--{name}", str(value))),
+]
 
 
 def run(corpus: Path, out: Path, *more: str) -> None:
