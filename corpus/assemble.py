@@ -9,12 +9,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from corpus import decontaminate, report, rows
+from corpus import decontaminate, rows
 from corpus.job import Job, blocks
+from corpus.report.counts import summarize
+from corpus.report.examples import find_examples
+from corpus.report.page import markdown, web_page
+from corpus.report.sections import sections
 from provenance import MANIFEST, UserError, write_manifest, write_text
 
 STAGE = "corpus.build"
-SHOWN = 5  # examples of each rule in the report
 
 
 def assemble(
@@ -43,33 +46,19 @@ def assemble(
             files = rows.finish_split(target, split, parts)
             counted |= {f"rows-{length}/{split}/{file}": n for file, n in files.items()}
     shutil.copyfile(job.vocab, final / "vocab.txt")
-    summary = report.summarize(job, benchmark)
+    summary = summarize(job, benchmark)
     if not summary["documents"]:
         raise UserError(
             "no document passed the rules: lower --min-han or --min-han-share, or give other files"
         )
-    examples = rule_examples(final / "rejected")
-    write_text(final / "report.md", report.markdown(summary, job.config, name, examples))
-    write_text(final / "report.html", report.web_page(summary, job.config, name, examples))
-    counts = {key: summary[key] for key in ("documents", "totals", "rules", "packed", "skipped", "blocks")}
-    counts |= {"overlap": summary["overlap"]} if "overlap" in summary else {}
+    content = sections(summary, job.config, find_examples(job), facts)
+    write_text(final / "report.md", markdown(name, content))
+    write_text(final / "report.html", web_page(name, content))
+    counts = {key: value for key, value in summary.items() if key not in ("inputs", "changed")}
     write_manifest(
         final, stage=STAGE, config=job.config, identity=identity, rows=counted, counts=counts, **facts
     )
     return final
-
-
-def rule_examples(folder: Path) -> dict[str, list[str]]:
-    """A few rejected texts of each rule, spread over the shards."""
-    examples: dict[str, list[str]] = {}
-    for path in sorted(folder.glob("*.parquet")):
-        taken: dict[str, int] = {}
-        for record in pq.read_table(path).to_pylist():
-            texts = examples.setdefault(record["rule"], [])
-            if len(texts) < SHOWN and taken.get(record["rule"], 0) < 2 and record["text"] not in texts:
-                texts.append(record["text"])
-                taken[record["rule"]] = taken.get(record["rule"], 0) + 1
-    return dict(sorted(examples.items()))
 
 
 def publish(final: Path, out: Path) -> None:

@@ -24,7 +24,14 @@ from corpus.recurring import group_of, line_records
 from corpus.script import converter, count_han
 from provenance import write_json
 
-EXAMPLES = 3  # changed documents a rank keeps for the report
+EXAMPLES, SHOWN = 3, 600  # changed documents a rank keeps for the report, and their characters
+
+
+def _example(before: str, after: str) -> tuple[str, str] | None:
+    """The beginnings of both if more than space changed there."""
+    before, after = before[:SHOWN], after[:SHOWN]
+    pairs = zip("".join(before.split()), "".join(after.split()), strict=False)
+    return (before, after) if any(a != b for a, b in pairs) else None
 
 
 def clean_step(data: Any, rank: int, world_size: int, job: Job) -> None:
@@ -35,9 +42,11 @@ def clean_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     totals: Counter[str] = Counter()
     kept: list[dict[str, Any]] = []
     changed: list[dict[str, str]] = []
+    read: dict[str, Counter[str]] = {}
     for record in pq.read_table(blocks(job)[rank]).to_pylist():
         han = count_han(record["text"])
         totals.update(documents_in=1, han_in=han)
+        read.setdefault(record["source"], Counter()).update(documents=1, han=han)
         if not copies_of(record["id"], weights.get(record["source"], 1.0)):
             totals.update(not_sampled=1, not_sampled_han=han)
             continue
@@ -47,8 +56,8 @@ def clean_step(data: Any, rank: int, world_size: int, job: Job) -> None:
             continue
         if convert:
             text = convert(text)
-        if text != record["text"] and len(changed) < EXAMPLES and len(text) > 60:
-            changed.append({"id": record["id"], "before": record["text"][:600], "after": text[:600]})
+        if len(changed) < EXAMPLES and (example := _example(record["text"], text)):
+            changed.append({"id": record["id"], "before": example[0], "after": example[1]})
         totals.update(cleaned=1, cleaned_han=count_han(text))
         kept.append({**record, "text": text})
     groups = [group_of(record["id"], record["source"]) for record in kept]
@@ -60,5 +69,12 @@ def clean_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     write_table(job.work / "rejected" / f"{name}.parquet", columns_of(samples, REJECTED), REJECTED)
     write_json(
         counts_path(job, "clean", rank),
-        {"totals": totals, "rules": tally.counts, "changed": changed, "groups": Counter(groups)},
+        {
+            "totals": totals,
+            "read": read,
+            "rules": tally.counts,
+            "lines": tally.most_dropped(),
+            "changed": changed,
+            "groups": Counter(groups),
+        },
     )

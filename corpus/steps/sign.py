@@ -15,7 +15,7 @@ from corpus import decontaminate, minhash
 from corpus.hashing import letters_of, segment_hashes, slices
 from corpus.job import REJECTED, SIGNED, Job, counts_path, write_array, write_table
 from corpus.recurring import RULES
-from corpus.rules import Tally
+from corpus.rules import LINE_SHOWN, Tally
 from corpus.script import count_han, scripts_of
 from corpus.steps.recurring import dropped_lines
 from provenance import write_json
@@ -112,7 +112,10 @@ def sign_step(data: Any, rank: int, world_size: int, job: Job) -> None:
         column: [sample[i] for sample in tally.samples] for column, i in (("rule", 0), ("id", 1), ("text", 2))
     }
     write_table(job.work / "rejected" / f"{name}-lines.parquet", samples, REJECTED)
-    write_json(counts_path(job, "sign", rank), {"totals": {"signed_han": sum(han)}, "rules": tally.counts})
+    write_json(
+        counts_path(job, "sign", rank),
+        {"totals": {"signed_han": sum(han)}, "rules": tally.counts, "lines": tally.most_dropped()},
+    )
 
 
 def _count(ids: list[str], texts: list[str], drops: Drops) -> Tally:
@@ -123,5 +126,7 @@ def _count(ids: list[str], texts: list[str], drops: Drops) -> Tally:
         for line, rule in sorted(dropped.items()):
             tally.counts[f"{rule}.dropped"] += 1
             tally.counts[f"{rule}.characters"] += len(lines[line])
+            tally.counts[f"{rule}.han"] += count_han(lines[line])
+            tally.lines[rule, lines[line][:LINE_SHOWN]] += 1
             tally.sample(rule, ids[document], lines[line][:2000])
     return tally
