@@ -24,6 +24,7 @@ from corpus.report.parts import (
 )
 
 BLOCKS = 30  # characters of the longest bar in Markdown
+LEAST_ALIKE = 0.3  # share of two texts that is the same from which on differences are marked
 
 # --- HTML -----------------------------------------------------------------------------------------
 
@@ -59,7 +60,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { text-align: right; padding: .2rem .7rem; border-bottom: 1px solid var(--edge); vertical-align: top;
   white-space: nowrap }
 th { font-weight: 600; background: var(--box); vertical-align: bottom; white-space: normal }
-.word { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 7rem; max-width: 34rem;
+.word { text-align: left; white-space: normal; overflow-wrap: break-word; max-width: min(34rem, 80vw);
   unicode-bidi: isolate }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--box); padding: .5rem .7rem;
   margin: .3rem 0; border-radius: 6px; font: inherit; font-size: .9rem; unicode-bidi: isolate }
@@ -138,12 +139,15 @@ def _(part: Examples) -> str:
 def marked(before: str, after: str) -> tuple[str, str]:
     """The beginnings of both texts as HTML, with what only one of them has in ``del`` and ``ins``.
 
-    A difference that reaches the end of both may be none: the texts go on.
+    A difference that reaches the end of both may be none: the texts go on. Where little is the same, as where
+    much was dropped, nothing is marked.
     """
     old, new = visible(before)[:SHOWN], visible(after)[:SHOWN]
     sides: tuple[list[str], list[str]] = ([], [])
-    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        same = kind == "equal" or (b == len(old) and d == len(new) and SHOWN in (b, d))
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    unlike = matcher.ratio() < LEAST_ALIKE
+    for kind, a, b, c, d in matcher.get_opcodes():
+        same = unlike or kind == "equal" or (b == len(old) and d == len(new) and SHOWN in (b, d))
         for side, tag, piece in ((sides[0], "del", old[a:b]), (sides[1], "ins", new[c:d])):
             shown = _escape(piece)
             if not same and piece:

@@ -302,6 +302,7 @@ def test_long_text_is_cut() -> None:
 def test_differences_are_marked() -> None:
     assert marked("甲<b>乙", "甲乙") == ("甲<del>&lt;b&gt;</del>乙", "甲乙")
     assert marked("甲\n乙", "甲乙") == ("甲<del>⏎\n</del>乙", "甲乙")
+    assert marked("甲" * 9, "甲" + "乙" * 9) == ("甲" * 9, "甲" + "乙" * 9)
     # beyond what is shown both go on
     long = "".join(chr(0x4E00 + i) for i in range(2 * SHOWN))
     old, new = marked("去掉" + long, long)
