@@ -12,7 +12,9 @@ _CLOSING = set(_PAIRS.values())
 _BRACKET = re.compile("([" + re.escape("".join(_PAIRS) + "".join(_PAIRS.values())) + "])")
 # What a dropped template leaves behind. Not ？ ！ … - and －: 「……」, （？） and Rh（－） say something.
 _SEPARATORS = r"\s，、；：。·,;:.—–/／|"
-_SUSPECT = re.compile(f"[{re.escape(''.join(_PAIRS))}][{_SEPARATORS}]*[{re.escape(''.join(_CLOSING))}]")
+_OPENS, _CLOSES = (f"[{re.escape(''.join(marks))}]" for marks in (_PAIRS, _PAIRS.values()))
+_SUSPECT = re.compile(f"{_OPENS}[{_SEPARATORS}]*{_CLOSES}")
+EMPTY = _OPENS, f"[{_SEPARATORS}{_CLOSES[1:]}"  # one of each in a row is in every empty bracket
 _SAYS_SOMETHING = re.compile(f"[^{_SEPARATORS}]")
 _CALL = re.compile(r"[A-Za-z0-9_]$")
 

@@ -15,22 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpus import blocklist
-from corpus.brackets import remove_empty_brackets
+from corpus.brackets import EMPTY, remove_empty_brackets
 from corpus.config import CorpusConfig
+from corpus.gates import Texts, members, needs, where
 from corpus.script import HAN, LETTER, count_han
 
 Grams = NDArray[np.uint64]
+_FACTOR = np.uint32(0x9E3779B1)
 _MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 LEAST_TERMS = 4  # different ones: news and medicine may hold a few
 
 _KANA = re.compile("[\u3041-\u30ff]")
-# of a script other than Han, or one of some signs that are no letters
-_PERHAPS_OTHER_LETTER = re.compile(
-    "[A-Za-z\u00aa-\u1fff\u2070-\u2fff\u3005-\u33ff\ua000-\uf8ff\ufb00-\ufdff\ufe70-\ufeff"
-    "\uff21-\uff3a\uff41-\uff5a\uff66-\uffff\U00010000-\U0001ffff\U00040000-\U0010ffff]"
-)
 
 
+@needs(*EMPTY)
 def empty_brackets(text: str, config: CorpusConfig) -> str:
     """Brackets left with nothing but punctuation and space go, from the inside out."""
     return remove_empty_brackets(text)
@@ -41,15 +39,20 @@ def _at_least(number: int, pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?s:.*?{pattern}){{{number}}}")
 
 
+@where(lambda texts, config: texts.han < config.min_han)
 def too_short(text: str, config: CorpusConfig) -> str | None:
     """Fewer Han characters than ``min_han``."""
     return text if _at_least(config.min_han, HAN.pattern).match(text) else None
 
 
+def _perhaps_foreign(texts: Texts, config: CorpusConfig) -> NDArray[np.bool_]:
+    kana = texts.count(members(_KANA.pattern)[texts.codes])
+    return (texts.han < config.min_han_share * texts.sizes) | (kana > config.max_kana_share * texts.han)
+
+
+@where(_perhaps_foreign)
 def not_chinese(text: str, config: CorpusConfig) -> str | None:
     """Too small a share of Han among the letters, or too much kana."""
-    if not _PERHAPS_OTHER_LETTER.search(text):
-        return text
     han, kana = count_han(text), len(_KANA.findall(text))
     if kana > config.max_kana_share * (han + kana):
         return None
@@ -57,11 +60,15 @@ def not_chinese(text: str, config: CorpusConfig) -> str | None:
     return text if han >= least * len(text) or han >= least * len(LETTER.findall(text)) else None
 
 
+@where(lambda texts, config: texts.count(texts.codes == 10) >= 6)
 def repeated_lines(text: str, config: CorpusConfig) -> str | None:
     """Documents of six lines or more whose lines mostly repeat earlier ones."""
     lines = text.split("\n")
     repeated = 1 - len(set(lines)) / len(lines)
     return None if len(lines) >= 6 and repeated > config.max_repeated_lines else text
+
+
+WINDOW = 500  # characters
 
 
 def _says_little(window: str, least: float) -> bool:
@@ -74,12 +81,24 @@ def _says_little(window: str, least: float) -> bool:
 
 def _windows(text: str) -> list[str]:
     """Start, middle and end of a text, or all of a short one."""
-    if len(text) <= 500:
+    if len(text) <= WINDOW:
         return [text]
-    middle = len(text) // 2
-    return [text[:500], text[middle - 250 : middle + 250], text[-500:]]
+    middle = (len(text) - WINDOW) // 2
+    return [text[:WINDOW], text[middle : middle + WINDOW], text[-WINDOW:]]
 
 
+def _perhaps_repeated(texts: Texts, config: CorpusConfig) -> NDArray[np.bool_]:
+    """Texts whose first window may say little: the pairs in it fall into few of 512 places."""
+    sizes = np.minimum(texts.sizes, WINDOW)
+    row = np.repeat(np.arange(len(sizes)), sizes)
+    pairs = np.arange(len(row)) + np.repeat(texts.starts - np.cumsum(sizes) + sizes, sizes)
+    place = _mixed(texts.codes[pairs] * _FACTOR + texts.codes[pairs + 1]) >> np.uint32(23)
+    held = np.zeros((len(sizes), 512), dtype=bool)
+    held[row, place] = True
+    return np.count_nonzero(held, axis=1) - 1 < config.min_distinct_pairs * sizes
+
+
+@where(_perhaps_repeated)
 def repeated_characters(text: str, config: CorpusConfig) -> str | None:
     """Texts that say one thing over and over: few distinct character pairs at start, middle and end."""
     some = all(_says_little(window, config.min_distinct_pairs) for window in _windows(text))
@@ -114,6 +133,34 @@ def _grams(codes: Grams, size: int) -> Grams:
     return grams
 
 
+def _mixed(hashes: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    hashes = (hashes ^ hashes >> np.uint32(15)) * _FACTOR
+    return hashes ^ hashes >> np.uint32(13)
+
+
+def _perhaps_copied(texts: Texts, config: CorpusConfig) -> NDArray[np.bool_]:
+    """Texts whose 8-grams may be few or whose 4-grams may come often.
+
+    Each text has as many places as characters, and each gram falls into one: no more places are filled than
+    there are distinct grams, and none comes more often than the fullest place.
+    """
+    fours = np.zeros_like(texts.codes)  # the last ones of a text reach beyond it, which fills places more
+    fours[:-1] = _mixed(texts.codes[:-1] * _FACTOR + texts.codes[1:])
+    fours[:-2] = _mixed(fours[:-2] * _FACTOR + fours[2:])
+    eights = fours.copy()
+    eights[:-4] = _mixed(fours[:-4] * _FACTOR + fours[4:])
+    spans = texts.sizes + 1
+    starts, size = np.repeat(texts.starts, spans), np.repeat(spans.astype(np.uint64), spans)
+    filled = np.zeros(len(texts.codes), dtype=bool)
+    filled[starts + (eights * size >> np.uint64(32)).astype(np.int64)] = True
+    times = np.bincount(starts + (fours * size >> np.uint64(32)).astype(np.int64), minlength=len(filled))
+    grams = texts.sizes - 7
+    few = texts.count(filled) - 8 < (1 - config.max_repeated_grams) * grams
+    often = np.maximum.reduceat(times, texts.starts) > config.max_top_gram * texts.sizes / 4
+    return (few | often) & (texts.sizes >= LEAST_JUDGED)
+
+
+@where(_perhaps_copied)
 def repeated_grams(text: str, config: CorpusConfig) -> str | None:
     """Texts of 100 characters or more that mostly copy themselves, or repeat one slogan throughout.
 
@@ -133,6 +180,14 @@ def repeated_grams(text: str, config: CorpusConfig) -> str | None:
     return None if (fours[most:] == fours[:-most]).any() else text
 
 
+def _perhaps_blocked(texts: Texts, config: CorpusConfig) -> NDArray[np.bool_]:
+    first, second = blocklist.beginnings(config.blocklist)
+    starts = np.zeros(len(texts.codes), dtype=bool)
+    starts[:-1] = first[texts.codes[:-1]] & second[texts.codes[1:]]
+    return texts.count(starts) >= LEAST_TERMS
+
+
+@where(_perhaps_blocked)
 def blocked_terms(text: str, config: CorpusConfig) -> str | None:
     """Spam: four or more different terms of the blocklist, and more of them than ``max_blocked_share``."""
     terms = blocklist.pattern(config.blocklist)

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+from numpy.typing import NDArray
+
 from corpus.config import CorpusConfig
+from corpus.gates import Texts, needs, where
 from corpus.markup import variant_text
 from corpus.script import HAN, LETTER, count_han, script_of
 from corpus.trigger import lines_with
@@ -16,6 +20,7 @@ from corpus.trigger import lines_with
 _FRONT_MATTER = re.compile(r"^\[#\]:|^\s*\[[^\]]{1,100}\]:\s*(?:https?:|mailto:|<|/|#|\()")
 
 
+@needs(r"\[")
 @lines_with(r"\[")
 def front_matter(line: str, config: CorpusConfig) -> str | None:
     """Metadata lines ``[#]: ...`` and link definitions ``[1]: https://...``."""
@@ -28,12 +33,14 @@ _RULE_LINE = re.compile(r"^[\s\-=*_|:+~#.·—─━═]*$")
 _LEADING_MARKS = re.compile("^[，。、；：！？ ]+")
 
 
+@needs(r"\n", "[，。、；：！？]")
 @lines_with("\n[，。、；：！？]")
 def leading_marks(line: str, config: CorpusConfig) -> str | None:
     """Marks that stand only after a word, left at the start of a line by a cut or a dropped template."""
     return _LEADING_MARKS.sub("", line)
 
 
+@needs(r"\n", r"[-=*_|:+~#.·—─━═]")
 @lines_with(r"\n[-=*_|:+~#.·—─━═]")
 def rule_line(line: str, config: CorpusConfig) -> str | None:
     """Lines drawn from dashes, stars and bars."""
@@ -43,6 +50,7 @@ def rule_line(line: str, config: CorpusConfig) -> str | None:
 _TABLE_ROW = re.compile(r"^\s*(?:\|(?:.*\|){2,}\s*$|[│┃║├┌└┝╔╠╚┏┣┗])")
 
 
+@needs("[|│┃║├┌└┝╔╠╚┏┣┗]")
 @lines_with("[|│┃║├┌└┝╔╠╚┏┣┗]")
 def table_row(line: str, config: CorpusConfig) -> str | None:
     """Rows of Markdown tables and of tables drawn with box characters: their cells cut sentences apart."""
@@ -55,6 +63,7 @@ _CODE = re.compile(
 )
 
 
+@needs("[$#>={};:&|sidcrfvl]")
 @lines_with(r"\$|#|>|=|\{|\}|;|:|&|\||\n(?:sudo |import |def |class |return\b|function\b|var |let |const )")
 def code_line(line: str, config: CorpusConfig) -> str | None:
     """Lines that look like code or shell and hold hardly any Han."""
@@ -73,6 +82,7 @@ _BLOCK = re.compile(r"^\s*(?:>+\s*)*(?:#{1,6}\s+|[-*+•]\s+)|^\s*>[>\s]*")
 _HEADING_END = re.compile(r"(?<=\S)\s+#{1,6}\s*$")
 
 
+@needs(r"[\[*`#>•_+-]")
 @lines_with(r"\[|\*|`|#|>|•|__|\n-|\n\+")
 def markdown(line: str, config: CorpusConfig) -> str | None:
     """Markdown links, emphasis, headings, quotes and bullets become their text; images go."""
@@ -98,6 +108,7 @@ def _without_address(match: re.Match[str]) -> str:
     return match[1] + tail + match[3] if tail else match[1] and match[3]
 
 
+@needs("[:w]", "[/w]")
 @lines_with(r"://|www\.")
 def addresses(line: str, config: CorpusConfig) -> str | None:
     """Web addresses go, not the punctuation after them; a line of nothing else goes with them."""
@@ -143,9 +154,17 @@ def boilerplate(line: str, config: CorpusConfig) -> str | None:
     return None if len(line) <= BOILERPLATE_LENGTH and _BOILERPLATE.search(line) else line
 
 
+def _four_alike(texts: Texts, config: CorpusConfig) -> NDArray[np.bool_]:
+    found = np.zeros(len(texts.codes), dtype=bool)
+    two = texts.codes[1:] == texts.codes[:-1]
+    found[:-3] = two[:-2] & two[1:-1] & two[2:]
+    return texts.count(found) > 0
+
+
 _LONG_RUN = re.compile(r"([^\sA-Za-z0-9])\1{3,}")
 
 
+@where(_four_alike)
 @lines_with(r"(.)\1\1\1")
 def long_runs(line: str, config: CorpusConfig) -> str | None:
     """Four or more of one character, not a Latin letter or digit, become three (哈哈哈哈哈, ！！！！！)."""
@@ -156,6 +175,7 @@ _PUNCTUATION = re.compile("[。！？；，：“]")
 _SEPARATOR = re.compile(r"\s*[|｜·•»›]\s*|\s+[/>]\s+")
 
 
+@needs("[|｜·•»›/>]")
 @lines_with(r"\||｜|·|•|»|›| / | > ")
 def link_list(line: str, config: CorpusConfig) -> str | None:
     """Menus: five or more short entries between bars or arrows, without sentence punctuation."""
@@ -169,6 +189,7 @@ _FUNCTION_CHARACTER = re.compile("[的了很不是也都太还就我你他她吗
 _KEYWORDS = re.compile(r"(?:[^,，。！？；：“”]{1,15},){3,}[^,，。！？；：“”]{1,15}")
 
 
+@needs(",")
 @lines_with(r",[^\n,]+,[^\n,]+,")
 def keyword_list(line: str, config: CorpusConfig) -> str | None:
     """Four or more short entries between ASCII commas, without any character that sentences need."""
@@ -184,6 +205,7 @@ _CONTACT = re.compile(  # an account with a word that asks for it: no review tha
 CONTACT_LENGTH = 80  # characters; a longer line says more than whom to write to
 
 
+@needs("[A-Za-z0-9_\u017f\u212a-]", "[A-Za-z0-9_\u017f\u212a-]")
 @lines_with(r"微信|薇信|威信|扣扣|QQ|qq|Qq|qQ|V|v|W|w|加|\+|＋")
 def contact_advert(line: str, config: CorpusConfig) -> str | None:
     """Lines that ask to write to a WeChat or QQ account."""
@@ -195,6 +217,7 @@ _MOJIBAKE = re.compile(
 )
 
 
+@needs("[锟烫屯ï\u00c2-\u00f4]", "[斤烫屯¿\u0080-\u00bf\u0152-\u0178\u2018-\u2022]")
 @lines_with("锟斤拷|烫烫烫|屯屯屯|ï¿½|[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u0178\u2018-\u2022]")
 def mojibake(line: str, config: CorpusConfig) -> str | None:
     """Lines that were decoded with a wrong charset."""
@@ -204,6 +227,7 @@ def mojibake(line: str, config: CorpusConfig) -> str | None:
 _VARIANT = re.compile(r"-\{([^{}]*)\}-")
 
 
+@needs("-", r"\{")
 @lines_with(r"-\{")
 def variant_markup(line: str, config: CorpusConfig) -> str | None:
     """``-{zh-hans:甲;zh-hant:乙}-`` that was left in prose becomes the text of the line's own script."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import date
 
 from corpus.config import CorpusConfig
+from corpus.gates import needs
 from corpus.trigger import lines_with
 
 _IDENTITY = re.compile(r"(?<![0-9A-Za-z.])[1-9][0-9]{16}[0-9Xx](?![0-9A-Za-z])")
@@ -64,24 +65,28 @@ def _handle(
     return None if config.personal_data == "drop" and masked != line else masked
 
 
+@needs("[0-9]", "[0-9]")
 @lines_with(r"[1-9][0-9]{16}[0-9Xx]")
 def identity_numbers(line: str, config: CorpusConfig) -> str | None:
     """Identity numbers of 18 characters whose date and check character are right."""
     return _handle(line, config, _IDENTITY, "<id>", is_identity_number)
 
 
+@needs("[3-6]", "[0-9]")
 @lines_with(r"[3-6][0-9]{3}(?:[ -]?[0-9]{4}){3}")
 def bank_cards(line: str, config: CorpusConfig) -> str | None:
     """Numbers of bank cards, of 16 to 19 digits, that pass Luhn's check."""
     return _handle(line, config, _CARD, "<card>", is_bank_card)
 
 
+@needs("1", "[3-9]")
 @lines_with(r"1[3-9][0-9][ -]?[0-9]{4}[ -]?[0-9]{4}")
 def mobile_numbers(line: str, config: CorpusConfig) -> str | None:
     """Mobile numbers of the mainland, with or without separators and +86."""
     return _handle(line, config, _MOBILE, "<phone>")
 
 
+@needs("@")
 @lines_with("@")
 def email_addresses(line: str, config: CorpusConfig) -> str | None:
     """E-mail addresses."""

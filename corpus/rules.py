@@ -10,13 +10,17 @@ Benchmark texts never pass through here: their answer offsets would shift.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from corpus import document_rules, line_rules, personal_data, text_rules
 from corpus.config import CorpusConfig
-from corpus.trigger import Rule, lines_found, trigger_of
+from corpus.gates import Rule, gates
+from corpus.hashing import slices
+from corpus.trigger import lines_found, trigger_of
 
 TEXT_RULES: tuple[Rule, ...] = (
     text_rules.html_remains,  # first: entities hide spaces and invisible characters
@@ -99,16 +103,11 @@ class Tally:
             self.samples.append((name, key, text))
 
 
-_LINE_RULES = tuple((rule, trigger_of(rule)) for rule in LINE_RULES)
-
-
-def _on_lines(
-    rule: Rule, trigger: re.Pattern[str], text: str, config: CorpusConfig, tally: Tally, key: str
-) -> str:
+def _on_lines(rule: Rule, text: str, config: CorpusConfig, tally: Tally, key: str) -> str:
     """``text``, its lines with a line end before each, after ``rule``; lines of which nothing is left go."""
     pieces: list[str] = []
     copied = 0
-    for start, end in lines_found(trigger, text):
+    for start, end in lines_found(trigger_of(rule), text):
         before = text[start:end]
         after = rule(before, config)
         if after != before:
@@ -120,31 +119,70 @@ def _on_lines(
     return "".join(pieces) + text[copied:] if pieces else text
 
 
-def clean(text: str, config: CorpusConfig, tally: Tally | None = None, key: str = "") -> str | None:
-    """A document's text after all rules, or None if it is rejected; lines are stripped, empty ones left out.
+def _stripped(text: str) -> str:
+    """The lines that are not empty, stripped, a line end before each."""
+    return "".join(["\n" + stripped for line in text.split("\n") if (stripped := line.strip())])
+
+
+def _through(
+    rules: Sequence[Rule],
+    texts: list[str | None],
+    config: CorpusConfig,
+    act: Callable[[Rule, str, int], str | None],
+) -> None:
+    """Each text, in place, after ``act(rule, text, its index)`` of the rules that may change it, in order."""
+    here = [index for index, text in enumerate(texts) if text is not None]
+    if not here:
+        return
+    changed = np.zeros(len(here), dtype=bool)  # such a text may by now hold what it lacked
+    for rule, acts in zip(rules, gates(rules, [texts[i] or "" for i in here], config), strict=True):
+        for place in np.flatnonzero(acts | changed).tolist():
+            index = here[place]
+            before = texts[index]
+            if before is not None and (after := act(rule, before, index)) != before:
+                texts[index], changed[place] = after, True
+
+
+def _clean_some(
+    texts: Sequence[str], config: CorpusConfig, tally: Tally, keys: Sequence[str]
+) -> list[str | None]:
+    after: list[str | None] = list(texts)
+
+    def on_text(rule: Rule, text: str, index: int) -> str | None:
+        result = rule(text, config)
+        if result != text:
+            tally.record(rule, text, result, unit="rejected", key=keys[index], whole=texts[index])
+        return result
+
+    def on_lines(rule: Rule, text: str, index: int) -> str | None:
+        return _on_lines(rule, text, config, tally, keys[index])
+
+    _through(TEXT_RULES, after, config, on_text)
+    after = [None if text is None else _stripped(text) for text in after]
+    _through(LINE_RULES, after, config, on_lines)
+    after = [None if text is None else text[1:] for text in after]
+    _through(DOCUMENT_RULES, after, config, on_text)
+    return after
+
+
+def clean_all(
+    texts: Sequence[str], config: CorpusConfig, tally: Tally | None = None, keys: Sequence[str] = ()
+) -> list[str | None]:
+    """Each document's text after all rules, or None if it is rejected.
+
+    Lines are stripped, empty ones left out. Many texts at once take a fraction of the time.
 
     Args:
         tally: collects counts and samples.
-        key: the document's id, for the samples.
+        keys: the documents' ids, for the samples.
     """
-    tally, original = Tally() if tally is None else tally, text
-    for rule in TEXT_RULES:
-        after = rule(text, config)
-        if after != text:
-            tally.record(rule, text, after, unit="rejected", key=key)
-        if after is None:
-            return None
-        text = after
-    text = "".join(["\n" + stripped for line in text.split("\n") if (stripped := line.strip())])
-    for rule, trigger in _LINE_RULES:
-        if trigger.search(text):
-            text = _on_lines(rule, trigger, text, config, tally, key)
-    text = text[1:]
-    for rule in DOCUMENT_RULES:
-        after = rule(text, config)
-        if after != text:
-            tally.record(rule, text, after, unit="rejected", key=key, whole=original)
-        if after is None:
-            return None
-        text = after
-    return text
+    tally, keys = Tally() if tally is None else tally, keys or [""] * len(texts)
+    cleaned: list[str | None] = []
+    for part in slices(texts):
+        cleaned += _clean_some(texts[part], config, tally, keys[part])
+    return cleaned
+
+
+def clean(text: str, config: CorpusConfig, tally: Tally | None = None, key: str = "") -> str | None:
+    """:func:`clean_all` of one document."""
+    return clean_all([text], config, tally, [key])[0]

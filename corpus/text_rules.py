@@ -10,7 +10,11 @@ import re
 import unicodedata
 from collections import Counter
 
+import numpy as np
+from numpy.typing import NDArray
+
 from corpus.config import CorpusConfig
+from corpus.gates import Texts, needs, where
 from corpus.script import count_han
 
 _ITEM = re.compile(
@@ -19,6 +23,11 @@ _ITEM = re.compile(
 LEAST_WRAP = 40  # columns; narrower lines are verse or lists, not wrapped paragraphs
 
 
+def _has_lines(texts: Texts, config: CorpusConfig) -> NDArray[np.bool_]:
+    return texts.count(texts.codes == 10) > 4
+
+
+@where(_has_lines)
 def wrapped_lines(text: str, config: CorpusConfig) -> str:
     """Paragraphs broken at a fixed column become one line again; items of a list stay on lines of their own.
 
@@ -51,16 +60,20 @@ def wrapped_lines(text: str, config: CorpusConfig) -> str:
 _BROKEN_DECIMAL = re.compile(r"(?<=\d\.)\n(?=\d+[^\d.、)）])")
 
 
+@needs(r"\.", r"\n")
 def broken_decimals(text: str, config: CorpusConfig) -> str:
     """Numbers that a careless sentence splitter cut at their point (``3.`` / ``5 元``) become whole."""
     return _BROKEN_DECIMAL.sub("", text) if ".\n" in text else text
 
 
+@needs(r"\r")
 def line_ends(text: str, config: CorpusConfig) -> str:
     """``\\r\\n`` and ``\\r`` are line ends; U+2028, U+0085 and their like are not."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
+# Without what neither has another form nor takes part in one: most of Latin, Han, and their punctuation.
+@needs("[^\0-\u02ff\u2010-\u205f\u2460-\u25ff\u3001-\u3029\u3400-\u9fff\uff00-\uffef]")
 def normal_form_c(text: str, config: CorpusConfig) -> str:
     """NFC: composes accents, unifies compatibility ideographs. NFKC would turn ，％① into , % 1."""
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
@@ -71,6 +84,7 @@ _WIDE_TABLE = {ord(c): ord(c) - 0xFEE0 for c in _WIDE}
 _WIDE_FOUND = re.compile(f"[{_WIDE}]")
 
 
+@needs(f"[{_WIDE}]")
 def wide_letters(text: str, config: CorpusConfig) -> str:
     """Full-width Latin letters and digits become ASCII; full-width punctuation is Chinese and stays."""
     return text.translate(_WIDE_TABLE) if _WIDE_FOUND.search(text) else text
@@ -88,6 +102,10 @@ def _shown_as(character: str) -> str:
     return " " if character in "\t\x85" or unicodedata.category(character) in _SPACES else ""
 
 
+_INVISIBLE = "".join(c for c in map(chr, range(0x10000)) if not c.isprintable() and c != "\n")
+
+
+@needs(f"[ \ufffd{re.escape(_INVISIBLE)}]")
 def invisible_characters(text: str, config: CorpusConfig) -> str:
     """Format, private, unassigned, control characters and U+FFFD go; spaces of any kind become one."""
     if not text.replace("\n", "").isprintable():
@@ -117,6 +135,7 @@ _TAG_WITH_CONTENT = re.compile(
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
 
 
+@needs("[<&]")
 def html_remains(text: str, config: CorpusConfig) -> str:
     """HTML tags go (with the content of scripts, styles and ruby readings), those of blocks leave a line end;
     entities become characters."""
@@ -128,6 +147,7 @@ def html_remains(text: str, config: CorpusConfig) -> str:
 _FENCE = re.compile(r"^[ >]*(```|~~~).*?(?:^[ >]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 
 
+@needs("[`~]", "[`~]")
 def code_fences(text: str, config: CorpusConfig) -> str:
     """Markdown code blocks between fences go; an unclosed fence ends with the text only if little follows."""
     if "```" not in text and "~~~" not in text:

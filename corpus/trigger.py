@@ -8,20 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
 
-from corpus.config import CorpusConfig
+from corpus.gates import R, Rule
 
-
-class Rule(Protocol):
-    """A pure function from a text to the text to go on with, or to None to reject it."""
-
-    __name__: str
-
-    def __call__(self, text: str, config: CorpusConfig, /) -> str | None: ...
-
-
-R = TypeVar("R", bound=Rule)
 _EVERY_LINE = re.compile(r"\n")
 
 
