@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from corpus import blocklist
 from corpus.brackets import EMPTY, remove_empty_brackets
 from corpus.config import CorpusConfig
-from corpus.gates import Texts, members, needs, where
+from corpus.gates import LINE_END, Texts, members, needs, where
 from corpus.script import HAN, LETTER, count_han
 
 Grams = NDArray[np.uint64]
@@ -60,7 +60,7 @@ def not_chinese(text: str, config: CorpusConfig) -> str | None:
     return text if han >= least * len(text) or han >= least * len(LETTER.findall(text)) else None
 
 
-@where(lambda texts, config: texts.count(texts.codes == 10) >= 6)
+@where(lambda texts, config: texts.count(texts.codes == LINE_END) >= 6)
 def repeated_lines(text: str, config: CorpusConfig) -> str | None:
     """Documents of six lines or more whose lines mostly repeat earlier ones."""
     lines = text.split("\n")

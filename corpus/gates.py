@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpus.config import CorpusConfig
-from corpus.hashing import code_points
+from corpus.hashing import code_points, slices
 from corpus.script import HAN
 
+LINE_END = 10
 ANY = r"[\s\S]"
 
 
@@ -67,7 +68,21 @@ class Texts:
     @cached_property
     def han(self) -> NDArray[np.int64]:
         """int64 (texts,): Han characters of each text."""
-        return self.count(_han()[self.codes])
+        return self.count(self.is_han)
+
+    @cached_property
+    def is_han(self) -> NDArray[np.bool_]:
+        """bool, of the shape of codes."""
+        return _han()[self.codes]
+
+    @cached_property
+    def least_han(self) -> NDArray[np.int64]:
+        """int64 (texts,): Han characters of the line of each text that has fewest; a line end is before each."""
+        ends = np.flatnonzero(self.codes == LINE_END)
+        before = np.concatenate([[0], np.cumsum(self.is_han)])[ends]
+        lines = np.diff(before, append=before[-1])
+        lines[np.searchsorted(ends, self.starts + self.sizes)] = len(self.codes)  # no line of a text follows
+        return np.minimum.reduceat(lines, np.searchsorted(ends, self.starts))
 
 
 @cache
@@ -79,15 +94,19 @@ def _han() -> NDArray[np.bool_]:
 
 
 def texts_of(texts: Sequence[str]) -> Texts:
-    """At least one text."""
     return Texts(code_points("\n".join(texts) + "\n"), np.fromiter(map(len, texts), np.int64, len(texts)))
+
+
+def count_han_each(texts: Sequence[str]) -> list[int]:
+    """Number of Han characters of each text."""
+    return [count for part in slices(texts) for count in texts_of(texts[part]).han.tolist()]
 
 
 Gate = Callable[[Texts, CorpusConfig], NDArray[np.bool_]]
 
 
 def needs(*characters: str) -> Callable[[R], R]:
-    r"""Declare that a rule acts only on texts that hold a character of a class, or one of each of two together.
+    r"""Declare that a rule acts only on texts with a character of a class, or two together of two classes.
 
     Args:
         characters: one or two patterns of one character, such as ``[<&]``.

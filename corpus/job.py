@@ -99,4 +99,4 @@ def share_of(key: str) -> float:
 def copies_of(key: str, weight: float) -> int:
     """How often a document counts whose source has ``weight``: its id decides the fraction."""
     whole = int(weight)
-    return whole + (share_of(f"sample/{key}") < weight - whole)
+    return whole + (whole < weight and share_of(f"sample/{key}") < weight - whole)

@@ -235,20 +235,23 @@ def variant_markup(line: str, config: CorpusConfig) -> str | None:
     return _VARIANT.sub(lambda match: variant_text(match[1], script), line)
 
 
+LEAST_HAN = 6  # with as many a line says something in Chinese, whatever else it holds
 _NO_HAN = HAN.pattern.replace("[", r"[^\n")
 
 
+@where(lambda texts, config: texts.least_han == 0)
 @lines_with(rf"\n{_NO_HAN}*+(?:\n|\Z)")
 def no_han(line: str, config: CorpusConfig) -> str | None:
     """Lines without a Han character."""
     return line if HAN.search(line) else None
 
 
-@lines_with(rf"\n(?:{_NO_HAN}*+{HAN.pattern}){{0,5}}+{_NO_HAN}*+(?:\n|\Z)")
+@where(lambda texts, config: texts.least_han < LEAST_HAN)
+@lines_with(rf"\n(?:{_NO_HAN}*+{HAN.pattern}){{0,{LEAST_HAN - 1}}}+{_NO_HAN}*+(?:\n|\Z)")
 def little_han(line: str, config: CorpusConfig) -> str | None:
     """Lines of 20 characters or more with under six Han that are almost all code or foreign text."""
     if len(line) < 20:
         return line
     han, share = count_han(line), config.min_line_han_share
-    says_something = han >= 6 or han >= share * len(line) or han >= share * len(LETTER.findall(line))
+    says_something = han >= LEAST_HAN or han >= share * len(line) or han >= share * len(LETTER.findall(line))
     return line if says_something else None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpus.config import CorpusConfig
-from corpus.gates import Texts, needs, where
+from corpus.gates import LINE_END, Texts, needs, where
 from corpus.script import count_han
 
 _ITEM = re.compile(
@@ -24,7 +24,7 @@ LEAST_WRAP = 40  # columns; narrower lines are verse or lists, not wrapped parag
 
 
 def _has_lines(texts: Texts, config: CorpusConfig) -> NDArray[np.bool_]:
-    return texts.count(texts.codes == 10) > 4
+    return texts.count(texts.codes == LINE_END) > 4
 
 
 @where(_has_lines)
