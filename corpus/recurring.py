@@ -2,7 +2,8 @@
 
 Boilerplate is a short line that many documents of one site or source hold: navigation, credits, signatures.
 Ordinary language recurs, too, and stays: headings of a word or two, and whole sentences unless they are
-so long that many authors would not write the same one.
+so long that many authors would not write the same one. Nor are the lines of a document that was copied often:
+its copies count as one document here, and are duplicates later.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from corpus.config import CorpusConfig
-from corpus.hashing import letters_of, mixed, segment_hashes, slices
+from corpus.hashing import Letters, letters_of, mixed, segment_hashes, slices
 
 RULES = ("recurring_line", "repeated_paragraph")
 LEAST_LETTERS = 6  # a shorter line is a heading or an answer (总结, 第一章总则, 谢谢大家)
@@ -35,11 +36,12 @@ def group_hash(name: str) -> int:
 
 
 def line_records(texts: Sequence[str], groups: Sequence[str], config: CorpusConfig) -> np.ndarray:
-    """uint64 (3, n), ascending by hash: the lines of a block that may recur.
+    """uint64 (4, n), ascending by hash: the lines of a block that may recur.
 
     Rows: hash of the line's letters; :func:`group_hash` of the document, or PARAGRAPH for a line of
-    ``repeated_paragraphs`` letters or more; document << 32 | line, both numbered in the block. A document
-    of one line holds no boilerplate: if others are the same, they are duplicates.
+    ``repeated_paragraphs`` letters or more; document << 32 | line, both numbered in the block; hash of the
+    document's letters. A document of one line holds no boilerplate: if others are the same, they are
+    duplicates.
     """
     found = []
     hashed = {name: group_hash(name) for name in dict.fromkeys(groups)}
@@ -59,7 +61,9 @@ def line_records(texts: Sequence[str], groups: Sequence[str], config: CorpusConf
         group[paragraph] = PARAGRAPH
         documents = np.repeat(np.arange(part.start, part.stop, dtype=np.uint64), counts)
         places = documents << np.uint64(32) | np.arange(line, line + len(lines), dtype=np.uint64)
-        found.append(np.stack([segment_hashes(letters), group, places])[:, paragraph | short])
+        whole = segment_hashes(Letters(letters.codes, letters.ends[np.cumsum(counts) - 1]))
+        rows = [segment_hashes(letters), group, places, np.repeat(whole, counts)]
+        found.append(np.stack(rows)[:, paragraph | short])
         line += len(lines)
     records = np.concatenate(found, axis=1)
     return records[:, np.argsort(records[0], kind="stable")]
@@ -74,19 +78,20 @@ def lines_to_drop(
         records: for each block in input order :func:`line_records`, or the part with some hashes.
         sizes: documents of each group in the whole input.
     """
-    hashes, groups, places = np.concatenate(records, axis=1)
+    hashes, groups, places, wholes = np.concatenate(records, axis=1)
     if not len(hashes):
         return np.empty((3, 0), dtype=np.uint32)
     block = np.repeat(np.arange(len(records), dtype=np.uint64), [part.shape[1] for part in records])
     keys = hashes ^ mixed(groups.copy())  # a line counts within its group
     order = np.argsort(keys, kind="stable")  # the same lines in input order
+    wholes = wholes[np.lexsort((wholes, keys))]  # with the same keys, but there copies lie side by side
     keys, groups, places, block = keys[order], groups[order], places[order], block[order]
     document = block << np.uint64(32) | places >> np.uint64(32)
     starts_run = np.concatenate([[True], keys[1:] != keys[:-1]])
     starts = np.flatnonzero(starts_run)
     run = np.cumsum(starts_run) - 1
-    starts_document = starts_run | np.concatenate([[True], document[1:] != document[:-1]])
-    documents = np.add.reduceat(starts_document.astype(np.int64), starts)
+    starts_whole = starts_run | np.concatenate([[True], wholes[1:] != wholes[:-1]])
+    documents = np.add.reduceat(starts_whole.astype(np.int64), starts)
     known = sorted((group_hash(name), size) for name, size in sizes.items())
     place = np.searchsorted(np.array([key for key, _ in known], dtype=np.uint64), groups[starts])
     least = np.array(

@@ -50,7 +50,8 @@ def test_a_line_counts_within_its_site_and_once_a_document() -> None:
 
 def test_a_share_of_the_sites_documents_is_needed_too() -> None:
     """3 of 40 documents are less than a tenth."""
-    block = [("a", f"{MENU}\n今天下雨。")] * 3 + [("a", f"第{i}天下雨。\n路滑。") for i in range(37)]
+    block = [("a", f"{MENU}\n今天有{n}人。") for n in "一二三"]
+    block += [("a", f"第{i}天下雨。\n路滑。") for i in range(37)]
     assert dropped([block]) == []
     assert len(dropped([block[:30]])) == 3
 
@@ -76,6 +77,14 @@ def test_ordinary_language_stays(line: str) -> None:
 def test_whole_documents_are_no_boilerplate() -> None:
     """A review that many write is a duplicate, of which one stays."""
     assert dropped([[("a", "手机支持无线充电吗")] * 10]) == []
+
+
+def test_copies_of_a_document_count_once() -> None:
+    """A page that was fetched ten times is a duplicate; its headings and sentences are no boilerplate."""
+    page = "静夜里雨声敲打着窗外的芭蕉\n他想起故乡的炊烟，于是写下了这首长长的诗寄给母亲。\n今天下雨。"
+    assert dropped([[("a", page)] * 5, [("a", page.replace("，", " "))] * 5]) == []
+    others = [("a", f"静夜里雨声敲打着窗外的芭蕉\n第{i}天下雨。") for i in range(2)]
+    assert len(dropped([[("a", page)] * 5, others])) == 7  # three different documents hold the first line
 
 
 def test_a_paragraph_stays_once() -> None:
