@@ -4,9 +4,12 @@ import ast
 import importlib.metadata
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from corpus import blocklist, command
 
 ROOT = Path(__file__).parent.parent
 ORDER = ["provenance", "corpus", "pretrain", "finetune", "benchmarks"]
@@ -39,6 +42,18 @@ def test_no_module_is_named_as_a_dependency():
     ours = {"provenance", *ORDER[1:]}
     foreign = {name for name, owners in distributions.items() if set(owners) - {"zh-electra"}}
     assert not ours & foreign
+
+
+def test_an_installation_is_complete():
+    """Every package is named, and every file that a module opens beside it belongs to its package."""
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    folders = {path.parent for package in ORDER[1:] for path in (ROOT / package).rglob("__init__.py")}
+    assert sorted(setuptools["packages"]) == sorted(
+        ".".join(path.relative_to(ROOT).parts) for path in folders
+    )
+    data = {path for glob in setuptools["package-data"]["corpus"] for path in (ROOT / "corpus").glob(glob)}
+    opened = {blocklist.BUNDLED, command.SAMPLE / "zhwiki-sample.xml", command.SAMPLE / "web-sample.warc.gz"}
+    assert opened <= data
 
 
 def test_no_tracked_file_names_a_machine():
