@@ -36,6 +36,7 @@ class Encoder:
     def encode(self, texts: list[str]) -> list[Any]:
         """Encodings without special tokens; their ``offsets`` are character positions in the text."""
         backend = self.tokenizer.backend_tokenizer
+        backend.encode_special_tokens = True  # a written [SEP] is text, and divides nothing
         backend.no_truncation()
         backend.no_padding()
         if self.map_quotes:

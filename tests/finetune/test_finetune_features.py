@@ -53,6 +53,14 @@ def test_quotes_and_ellipsis_are_unknown_with_one_character_each(encoder: Encode
     assert encoding.offsets == [(i, i + 1) for i in range(7)]
 
 
+def test_text_makes_no_special_token(encoder: Encoder) -> None:
+    """As in Google's tokenization: brackets and letters, each where it stands."""
+    encoding = encoder.encode(["甲[SEP]乙[MASK]"])[0]
+    assert encoding.tokens[:4] == ["甲", "[", "sep", "]"]
+    assert encoding.offsets[:4] == [(0, 1), (1, 2), (2, 5), (5, 6)]
+    assert not set(encoding.ids) & set(encoder.tokenizer.all_special_ids)
+
+
 def test_quotes_can_be_read_as_ascii_without_moving_anything(tiny_model: Path) -> None:
     """One character for one; the answer is still cut from the original text (case 21)."""
     mapped = load_encoder(tiny_model, map_quotes=True)
