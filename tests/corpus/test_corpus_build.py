@@ -326,6 +326,20 @@ def test_conversion_is_recorded(tmp_path: Path) -> None:
     assert read_manifest(plain)["config_id"] != read_manifest(converted)["config_id"]
 
 
+def test_conversion_leaves_alone_what_wikitext_fixes(tmp_path: Path) -> None:
+    """Case 8: ``-{於}-`` is protected from OpenCC, through rules and all."""
+    page = "-{於}-這個問題，學者於會議上討論了很久，-{zh-hans:软件;zh-hant:軟體}-也是其中之一。"
+    source = tmp_path / "wiki.xml"
+    source.write_text(
+        "<mediawiki><page><title>甲</title><ns>0</ns><id>1</id>"
+        f"<revision><text>{page}</text></revision></page></mediawiki>",
+        encoding="utf-8",
+    )
+    out = build.build(options([str(source)], tmp_path / "out", convert="t2s"))
+    text = pq.read_table(out / "documents")["text"][0].as_py()
+    assert text == "於这个问题，学者于会议上讨论了很久，软件也是其中之一。"
+
+
 def sample_lines() -> list[list[str]]:
     """Documents of six different sentences each, of the bundled sample."""
     text = (ROOT / "corpus" / "sample" / "zhwiki-sample.xml").read_text(encoding="utf-8")
