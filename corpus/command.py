@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,6 +23,7 @@ SAMPLE = Path(__file__).parent / "sample"
 
 
 _PRESET: Any = Literal[tuple(PRESETS)]  # one of their names
+_argument = partial(tyro.conf.arg, help_behavior_hint="")  # their defaults are said in words
 
 
 @dataclass(frozen=True)
@@ -45,15 +47,15 @@ class Options:
         vocab: vocab.txt to use instead of the cached or fetched one; must be BERT-Chinese's.
     """
 
-    inputs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[INPUT ...]")] = ()
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
-    preset: Annotated[str | None, tyro.conf.arg(constructor=_PRESET | None)] = None
-    replay: Annotated[Path | None, tyro.conf.arg(name="from", metavar="FILE")] = None
+    inputs: Annotated[tuple[str, ...], tyro.conf.Positional, _argument(metavar="[INPUT ...]")] = ()
+    out: Annotated[Path | None, _argument(metavar="DIR")] = None
+    preset: Annotated[str | None, _argument(constructor=_PRESET | None)] = None
+    replay: Annotated[Path | None, _argument(name="from", metavar="FILE")] = None
     overwrite: bool = False
-    benchmarks: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    benchmarks: Annotated[Path | None, _argument(metavar="DIR")] = None
     dump: str = "latest"
     mirror: str = MIRROR
-    vocab: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    vocab: Annotated[Path | None, _argument(metavar="FILE")] = None
     config: CorpusConfig = PRESETS["web"]
     runtime: Runtime = field(default_factory=Runtime)
 
@@ -101,14 +103,18 @@ def check_config(config: CorpusConfig) -> None:
         converter(config.convert)
     blocklist.pattern(config.blocklist)  # a list that cannot be read is found before the work
     weights_of(config)
-    for name, share in (
-        ("recurring-share", config.recurring_share),
-        ("min-similarity", config.min_similarity),
-    ):
-        if not 0 <= share <= 1:
-            raise UserError(f"--{name} {share} is not between 0 and 1")
-    if not 0 <= config.held_out < 1:
-        raise UserError(f"--held-out {config.held_out} is not a share between 0 and 1")
+    for entry in fields(config):
+        name, value = f"--{entry.name.replace('_', '-')}", getattr(config, entry.name)
+        if isinstance(value, float) and not 0 <= value <= 1:
+            raise UserError(f"{name} {value} is not a share between 0 and 1")
+        if isinstance(value, int) and value < 0 and entry.name != "seed":
+            raise UserError(f"{name} {value} is below 0")
+    if config.held_out == 1:
+        raise UserError("--held-out 1 leaves no document to train on")
+    if config.min_fragment > min(config.lengths):
+        raise UserError(
+            f"--min-fragment {config.min_fragment} is more than a row of {min(config.lengths)} tokens holds"
+        )
 
 
 def find_inputs(options: Options) -> list[Path | Dataset]:

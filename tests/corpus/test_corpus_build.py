@@ -521,6 +521,29 @@ def test_two_weights_for_a_source() -> None:
         check_config(replace(PRESETS["web"], weights=("a=2", "a=3")))
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"min_similarity": 1.1}, "--min-similarity 1.1 is not a share"),
+        ({"max_kana_share": -0.1}, "--max-kana-share -0.1 is not a share"),
+        ({"held_out": float("nan")}, "--held-out nan is not a share"),
+        ({"held_out": 1.0}, "no document to train on"),
+        ({"recurring_lines": -1}, "--recurring-lines -1 is below 0"),
+        ({"min_fragment": 129}, "more than a row of 128 tokens"),
+        ({"min_fragment": 513, "length": "512"}, "more than a row of 512 tokens"),
+    ],
+)
+def test_settings_that_make_no_sense(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        check_config(replace(PRESETS["web"], **setting))
+
+
+def test_presets_make_sense() -> None:
+    for preset in PRESETS.values():
+        check_config(preset)
+        check_config(replace(preset, seed=-1, min_fragment=128))
+
+
 def test_usage_error_exits_2(tmp_path: Path) -> None:
     done = run([], tmp_path / "out", "--lenght", "128")
     assert done.returncode == 2
