@@ -29,19 +29,25 @@ class Tokens:
     Attributes:
         ids: uint16 (tokens,).
         offsets: int64 (tokens,): each token's first character in the text.
+        ends: int64 (tokens,): the character behind its last.
     """
 
     ids: np.ndarray
     offsets: np.ndarray
+    ends: np.ndarray
+
+    def unknown(self, text: str) -> Counter[str]:
+        """How often each character or word of ``text``, whose tokens these are, became [UNK]."""
+        places = self.ids == UNK
+        spans = zip(self.offsets[places].tolist(), self.ends[places].tolist(), strict=True)
+        return Counter(text[start:end] for start, end in spans)
 
 
 def reference_encode(reference: Tokenizer, text: str) -> Tokens:
     """The tokens that ``tokenizers`` itself gives."""
     encoding = reference.encode(text, add_special_tokens=False)
-    return Tokens(
-        np.array(encoding.ids, dtype=np.uint16),
-        np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)[:, 0],
-    )
+    spans = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+    return Tokens(np.array(encoding.ids, dtype=np.uint16), spans[:, 0], spans[:, 1])
 
 
 def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -60,17 +66,13 @@ class WordPiece:
     def __init__(self, vocab: Path) -> None:
         self.reference = fast_tokenizer(vocab)
         self._continues = np.array([entry.startswith("##") for entry in load_vocab(vocab)])
-        self._table = np.full(
-            0x110000, _UNSEEN, dtype=np.int32
-        )  # of each code point: its id, or one of three
+        self._table = np.full(0x110000, _UNSEEN, dtype=np.int32)  # of each code point: id, or one of three
         self._forget()
 
     def _forget(self) -> None:
         self._runs: dict[str, int] = {}
-        self._first = np.zeros(
-            1, dtype=np.int64
-        )  # first token of each run in the two arrays below, and the end
-        self._ids, self._offsets = np.empty(0, dtype=np.uint16), np.empty(0, dtype=np.int64)
+        self._first = np.zeros(1, dtype=np.int64)  # first of the tokens below of each run, and their number
+        self._tokens = Tokens(np.empty(0, dtype=np.uint16), *np.empty((2, 0), dtype=np.int64))
 
     def _learn_characters(self, codes: np.ndarray) -> None:
         """Ask the reference what new characters do, each between two letters."""
@@ -91,14 +93,19 @@ class WordPiece:
         if len(self._runs) + len(new) > RUNS:
             self._forget()
             new = sorted(runs)
-        encodings = self.reference.encode_batch(new, add_special_tokens=False)
         self._runs.update(zip(new, range(len(self._runs), len(self._runs) + len(new)), strict=True))
-        sizes = np.array([len(encoding) for encoding in encodings], dtype=np.int64)
-        ids = [i for encoding in encodings for i in encoding.ids]
-        offsets = [start for encoding in encodings for start, _ in encoding.offsets]
-        self._first = np.concatenate([self._first, self._first[-1] + np.cumsum(sizes)])
-        self._ids = np.concatenate([self._ids, np.array(ids, dtype=np.uint16)])
-        self._offsets = np.concatenate([self._offsets, np.array(offsets, dtype=np.int64)])
+        found = reference_encode(self.reference, " ".join(new))
+        ends = np.cumsum([len(run) + 1 for run in new], dtype=np.int64)
+        begins = np.concatenate([[0], ends[:-1]])
+        last = np.searchsorted(found.offsets, ends)
+        self._first = np.concatenate([self._first, self._first[-1] + last])
+        begin = np.repeat(begins, np.diff(last, prepend=0))
+        old = self._tokens
+        self._tokens = Tokens(
+            np.concatenate([old.ids, found.ids]),
+            np.concatenate([old.offsets, found.offsets - begin]),
+            np.concatenate([old.ends, found.ends - begin]),
+        )
 
     def _characters(self, text: str) -> np.ndarray:
         codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
@@ -126,21 +133,14 @@ class WordPiece:
         held[starts] = sizes
         places = np.flatnonzero(held)
         offsets = np.repeat(places, held[places])
+        ends = offsets + 1
         ids = kinds[offsets]
-        inside = ids == _RUN
+        inside = np.flatnonzero(ids == _RUN)
         source = ranges(first, sizes)
-        ids[inside] = self._ids[source]
-        offsets[inside] += self._offsets[source]
-        return Tokens(ids.astype(np.uint16), offsets)
-
-    def unknown(self, text: str, tokens: Tokens) -> Counter[str]:
-        """How often each character or run of ``text`` became [UNK]."""
-        _, run_ends = _runs(kinds := self._characters(text))
-        places = tokens.offsets[tokens.ids == UNK]
-        ends = places + 1
-        inside = kinds[places] == _RUN
-        ends[inside] = run_ends[np.searchsorted(run_ends, places[inside], side="right")]
-        return Counter(text[a:b] for a, b in zip(places.tolist(), ends.tolist(), strict=True))
+        ids[inside] = self._tokens.ids[source]
+        ends[inside] = offsets[inside] + self._tokens.ends[source]
+        offsets[inside] += self._tokens.offsets[source]
+        return Tokens(ids.astype(np.uint16), offsets, ends)
 
     def check(self, text: str) -> None:
         """Raises UserError where ``tokenizers`` gives ``text`` other tokens."""

@@ -51,7 +51,9 @@ def word_starts(text: str, token_starts: Sequence[int] | np.ndarray, name: str =
     words = segmenter(name)(text)
     if "".join(words) != text:
         raise RuntimeError(f"{name} changed the text {text[:40]!r}...")
-    word_of = np.repeat(np.arange(len(words)), np.fromiter(map(len, words), np.int64, len(words)))
+    word_of = np.repeat(
+        np.arange(len(words), dtype=np.int32), np.fromiter(map(len, words), np.int32, len(words))
+    )
     word_of_token = word_of[np.asarray(token_starts, dtype=np.int64)]
     starts = np.ones(len(word_of_token), dtype=bool)
     starts[1:] = word_of_token[1:] != word_of_token[:-1]
@@ -73,7 +75,7 @@ class Encoded:
         word_starts: bool (tokens,).
         bounds: for each document the ascending bounds of its sentences in the tokens; sentences without a
             token are left out, so that the bounds of a document without any are one number.
-        unknown: how often each character or run became [UNK].
+        unknown: how often each character or word became [UNK].
     """
 
     ids: np.ndarray
@@ -97,12 +99,12 @@ def encode(texts: Sequence[str], vocab: Path, name: str = "rjieba", *, reference
     ends = np.searchsorted(tokens.offsets, [0, *sentence_ends(joined)])
     begins = [0, *accumulate(len(text) + len(BETWEEN) for text in texts)]
     firsts = np.searchsorted(tokens.offsets, begins)
-    distinct = np.unique(ends)
+    distinct = ends[np.diff(ends, prepend=-1) > 0]
     cuts = np.searchsorted(distinct, firsts)
     all_bounds = distinct.tolist()
     return Encoded(
         ids=tokens.ids,
         word_starts=word_starts(joined, tokens.offsets, name),
         bounds=[all_bounds[a : b + 1] for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)],
-        unknown=encoder.unknown(joined, tokens),
+        unknown=tokens.unknown(joined),
     )

@@ -29,6 +29,7 @@ def assert_equal(encoder: WordPiece, text: str) -> None:
     assert found.ids.dtype == np.uint16
     assert found.ids.tolist() == expected.ids.tolist(), ascii(text)
     assert found.offsets.tolist() == expected.offsets.tolist(), ascii(text)
+    assert found.ends.tolist() == expected.ends.tolist(), ascii(text)
 
 
 ODD = (
@@ -82,7 +83,8 @@ def test_runs_may_be_forgotten(encoder: WordPiece, monkeypatch: pytest.MonkeyPat
 def test_unknown(encoder: WordPiece) -> None:
     text = "他说“好”……鐵𫚭魚 HRB400Φ16ラ 好"
     tokens = encoder.encode(text)
-    unknown = encoder.unknown(text, tokens)
+    unknown = tokens.unknown(text)
+    assert unknown == reference_encode(encoder.reference, text).unknown(text)
     assert unknown["…"] == 2
     assert unknown["“"] == unknown["”"] == unknown["𫚭"] == 1
     assert sum(unknown.values()) == (tokens.ids == UNK).sum()
@@ -90,7 +92,9 @@ def test_unknown(encoder: WordPiece) -> None:
 
 def test_a_difference_names_the_text(encoder: WordPiece, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder.check("他说好 Windows")
-    monkeypatch.setattr(encoder, "encode", lambda text: Tokens(np.zeros(3, np.uint16), np.arange(3)))
+    monkeypatch.setattr(
+        encoder, "encode", lambda text: Tokens(np.zeros(3, np.uint16), *np.arange(6).reshape(2, 3))
+    )
     with pytest.raises(UserError, match=r"他说好.*--tokenizer reference"):
         encoder.check("他说好 Windows")
 
