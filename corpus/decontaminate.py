@@ -157,7 +157,8 @@ def load_benchmark(folder: Path, convert: str = "none") -> Benchmark:
     need = np.clip(np.ceil(FOUND_SHARE * lengths), LEAST_NEED, MOST_NEED).astype(np.uint64)
     never = np.iinfo(np.uint64).max
     needs = np.full(len(table), never)
-    np.minimum.at(needs, indices, np.repeat(np.where(evaluation, need, never), lengths))
+    counted = np.repeat(np.array(evaluation, dtype=bool), lengths)
+    np.minimum.at(needs, indices[counted], np.repeat(need, lengths)[counted])
     needs[needs == never] = 0
     return Benchmark(tuple(files), tuple(strings), table, needs, indices, np.cumsum(lengths))
 
@@ -194,9 +195,12 @@ def find(hashes: np.ndarray, lookup: Lookup) -> tuple[np.ndarray, np.ndarray]:
     """Which of ``hashes`` a benchmark has: their places, and their indices into the benchmark's table."""
     heads = hashes >> np.uint64(64 - _BITS)
     places = np.flatnonzero(lookup.bits[heads >> np.uint64(3)] & _bit(heads))
-    indices = np.searchsorted(lookup.table, hashes[places])
+    wanted = hashes[places]
+    order = np.argsort(wanted)  # neighbours in the table are looked up together: half the time
+    indices = np.empty(len(wanted), dtype=np.int64)
+    indices[order] = np.searchsorted(lookup.table, wanted[order])
     indices[indices == len(lookup.table)] = 0
-    found = lookup.table[indices] == hashes[places] if len(lookup.table) else np.zeros(0, dtype=bool)
+    found = lookup.table[indices] == wanted if len(lookup.table) else np.zeros(0, dtype=bool)
     return places[found], indices[found]
 
 
@@ -249,7 +253,7 @@ def hits_per_file(benchmark: Benchmark, found: np.ndarray, left: np.ndarray) -> 
     (``whole``), those sharing any gram with it (``any``), and those still found after removal (``left``).
 
     Args:
-        found: indices into ``benchmark.table`` of all grams seen in the corpus.
+        found: indices into ``benchmark.table`` of all grams seen in the corpus; they may repeat.
         left: the same, in what stayed.
     """
     report = {}

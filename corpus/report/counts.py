@@ -69,7 +69,7 @@ def summarize(job: Job, benchmark: decontaminate.Benchmark | None = None) -> dic
 def overlap_report(job: Job, benchmark: decontaminate.Benchmark) -> dict[str, dict[str, int]]:
     """Benchmark strings found in the corpus, for each file of the data folder."""
     found, left = (
-        np.unique(np.concatenate([np.load(path) for path in block_files(job, folder, "npy")]))
+        np.concatenate([np.load(path) for path in block_files(job, folder, "npy")])
         for folder in ("found", "left")
     )
     return decontaminate.hits_per_file(benchmark, found, left)

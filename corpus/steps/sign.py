@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from corpus import decontaminate, minhash
-from corpus.hashing import letters_of, segment_hashes, slices
+from corpus.hashing import Letters, letters_of, segment_hashes, slices
 from corpus.job import REJECTED, SIGNED, Job, counts_path, write_array, write_table
 from corpus.recurring import RULES
 from corpus.rules import LINE_SHOWN, Tally
@@ -26,7 +26,7 @@ Drops = dict[int, dict[int, str]]  # document -> line of it -> the rule that dro
 
 @cache
 def _lookup(folder: Path) -> decontaminate.Lookup:
-    return decontaminate.lookup_of(*np.load(folder / "benchmark.npy"))
+    return decontaminate.lookup_of(*np.load(folder / "benchmark.npy", mmap_mode="r"))
 
 
 def _without(text: str, dropped: Iterable[int]) -> str:
@@ -58,9 +58,10 @@ def _find_benchmark(job: Job, first: int, texts: list[str], drops: Drops) -> tup
     split = [text.split("\n") for text in texts]
     counts = np.array([len(lines) for lines in split], dtype=np.int64)
     ends, begins = np.cumsum(counts), np.cumsum(counts) - counts
-    line_ends = letters_of([line for lines in split for line in lines]).ends
-    overlap = decontaminate.overlap(letters_of(texts), line_ends, _lookup(job.work))
-    gone = np.zeros(len(line_ends), dtype=bool)
+    letters = letters_of([line for lines in split for line in lines])
+    documents = Letters(letters.codes, letters.ends[ends - 1])
+    overlap = decontaminate.overlap(documents, letters.ends, _lookup(job.work))
+    gone = np.zeros(len(letters.ends), dtype=bool)
     for line in np.flatnonzero(overlap.holds).tolist() if job.config.decontaminate else ():
         document = int(np.searchsorted(ends, line, side="right"))
         drops[first + document].setdefault(line - int(begins[document]), BENCHMARK_TEXT)
