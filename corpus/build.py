@@ -18,10 +18,10 @@ from corpus import blocklist, decontaminate
 from corpus.assemble import STAGE, assemble, publish
 from corpus.command import DATA, Options, check_config, find_inputs, parse
 from corpus.config import Runtime, weights_of
-from corpus.engine import WorkerError, run_step
+from corpus.engine import WorkerError, run_step, start_forkserver
 from corpus.job import Job, blocks, read_counts, write_array
 from corpus.script import conversion_facts
-from corpus.sources import input_identity, plan
+from corpus.sources import input_identity, plan, size_of
 from corpus.steps.clean import clean_step
 from corpus.steps.keep import keep_step
 from corpus.steps.match import bands, match_step
@@ -82,7 +82,9 @@ def run_steps(job: Job, runtime: Runtime, benchmark: decontaminate.Benchmark | N
     """All steps in order; what an earlier run finished is not done again."""
     if benchmark is not None:
         write_array(job.work / "benchmark.npy", np.stack([benchmark.table, benchmark.needs]))
-    run_step("read", read_step, len(job.parts), job, runtime)
+    run_step(
+        "read", read_step, len(job.parts), job, runtime, [sum(map(size_of, parts)) for parts in job.parts]
+    )
     expected = sum(part["blocks"] for part in read_counts(job, "read"))
     ranks = len(blocks(job))
     if ranks != expected:
@@ -90,12 +92,13 @@ def run_steps(job: Job, runtime: Runtime, benchmark: decontaminate.Benchmark | N
     if not ranks:
         raise UserError("the input holds no document; give other files")
     check_sources(job)
-    run_step("clean", clean_step, ranks, job, runtime)
+    sizes = [path.stat().st_size for path in blocks(job)]
+    run_step("clean", clean_step, ranks, job, runtime, sizes)
     run_step("recurring", recurring_step, slices(job), job, runtime)
-    run_step("sign", sign_step, ranks, job, runtime)
+    run_step("sign", sign_step, ranks, job, runtime, sizes)
     run_step("match", match_step, bands(job.config), job, runtime)
     run_step("keep", keep_step, 1, job, runtime)
-    run_step("pack", pack_step, ranks, job, runtime)
+    run_step("pack", pack_step, ranks, job, runtime, sizes)
 
 
 def check_sources(job: Job) -> None:
@@ -130,6 +133,8 @@ def build(options: Options) -> Path:
         UserError: a setting, an input or the output folder is wrong.
     """
     config, runtime = options.config, options.runtime
+    if runtime.executor == "local" and runtime.workers > 1:
+        start_forkserver()
     check_config(config)
     paths = find_inputs(options)
     vocab = vocab_path(options.vocab)

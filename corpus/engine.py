@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import multiprocessing
 import os
-import pkgutil
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from corpus import steps
 from corpus.cluster import Shard, run_on_ray, run_on_slurm
 from corpus.config import Runtime
 from corpus.job import Job, Step, counts_path
@@ -41,6 +42,38 @@ class WorkerError(UserError):
 
 
 POLL = 0.3  # seconds between two looks at the shards that are done
+PRELOAD = "corpus.preload"
+GARBAGE = 100_000  # new objects between two collections: steps make many, hardly any in cycles
+
+
+@contextlib.contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block. Only the main thread is ever interrupted."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    seen: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if seen:
+            signal.raise_signal(signal.SIGINT)
+
+
+def start_forkserver() -> None:
+    """Start the process that workers are forked from; it loads their modules while this one goes on.
+
+    Workers never see Ctrl-C: this process does, and ends them.
+    """
+    multiprocessing.get_context("forkserver").set_forkserver_preload([PRELOAD])
+    resource_tracker.ensure_running()  # else the forkserver's start begins with it, and unblocks the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # which a new process inherits
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class QuietExecutor(LocalPipelineExecutor):
@@ -48,10 +81,16 @@ class QuietExecutor(LocalPipelineExecutor):
 
     Datatrove's pool waits for ever for the result of a worker that was killed. Where the parent is killed,
     workers end within a second.
+
+    Attributes:
+        sizes: of the ranks' work, in any unit: the largest are begun first, so that workers end together.
     """
+
+    sizes: Sequence[int] = ()
 
     def _run_for_rank(self, *arguments: Any, **named: Any) -> Any:
         logger.remove()
+        gc.set_threshold(GARBAGE)
         with contextlib.redirect_stderr(io.StringIO()):
             return super()._run_for_rank(*arguments, **named)
 
@@ -64,6 +103,8 @@ class QuietExecutor(LocalPipelineExecutor):
         """
         logger.remove()  # what the parent process would print
         ranks = self.get_incomplete_ranks(range(self.tasks))
+        if self.sizes:
+            ranks = sorted(ranks, key=self.sizes.__getitem__, reverse=True)
         if not ranks:
             return
         self.save_executor_as_json()
@@ -71,17 +112,17 @@ class QuietExecutor(LocalPipelineExecutor):
             for rank in ranks:
                 self._run_for_rank(rank)
             return
-        context = multiprocessing.get_context("forkserver")
-        modules = [f"{steps.__name__}.{module.name}" for module in pkgutil.iter_modules(steps.__path__)]
-        context.set_forkserver_preload(modules)  # imported once, not by each worker of each step
+        start_forkserver()
         pool = ProcessPoolExecutor(
             self.workers,
-            mp_context=context,
+            mp_context=multiprocessing.get_context("forkserver"),
             initializer=end_with,
             initargs=(os.getpid(),),
         )
         try:
-            for future in as_completed([pool.submit(self._run_for_rank, rank) for rank in ranks]):
+            with _no_interrupt():  # a worker that is half started could not be ended
+                futures = [pool.submit(self._run_for_rank, rank) for rank in ranks]
+            for future in as_completed(futures):
                 future.result()
         except BaseException:
             for process in list((pool._processes or {}).values()):  # they may work for minutes yet
@@ -128,7 +169,7 @@ def _progress(name: str, tasks: int, completions: Path, shown: bool) -> Iterator
             thread.join()
 
 
-def run_here(name: str, step: Shard, tasks: int, workers: int, logs: Path) -> None:
+def run_here(name: str, step: Shard, tasks: int, workers: int, logs: Path, sizes: Sequence[int] = ()) -> None:
     """Run the shards of a step in processes of this machine.
 
     Raises:
@@ -137,6 +178,7 @@ def run_here(name: str, step: Shard, tasks: int, workers: int, logs: Path) -> No
     executor = QuietExecutor(
         pipeline=[step], tasks=tasks, workers=max(1, min(workers, tasks)), logging_dir=str(logs)
     )
+    executor.sizes = sizes
     try:
         executor.run()
     except BrokenProcessPool:
@@ -147,8 +189,13 @@ def run_here(name: str, step: Shard, tasks: int, workers: int, logs: Path) -> No
         ) from None
 
 
-def run_step(name: str, step: Step, tasks: int, job: Job, runtime: Runtime) -> None:
+def run_step(
+    name: str, step: Step, tasks: int, job: Job, runtime: Runtime, sizes: Sequence[int] = ()
+) -> None:
     """Run ``step`` for ranks 0 to ``tasks`` - 1; ranks that an earlier run completed are not run again.
+
+    Args:
+        sizes: of the ranks' work, if it differs.
 
     Raises:
         UserError: an input is damaged, or the cluster refuses the work.
@@ -159,7 +206,11 @@ def run_step(name: str, step: Step, tasks: int, job: Job, runtime: Runtime) -> N
     logs = job.work / "logs" / name
     terminal, began = sys.stderr.isatty(), time.monotonic()
     executors: dict[str, Callable[..., None]]
-    executors = {"local": run_here, "ray": run_on_ray, "slurm": partial(run_on_slurm, given=runtime.slurm)}
+    executors = {
+        "local": partial(run_here, sizes=sizes),
+        "ray": run_on_ray,
+        "slurm": partial(run_on_slurm, given=runtime.slurm),
+    }
     with _progress(name, tasks, logs / "completions", runtime.progress and terminal):
         executors[runtime.executor](name, partial(step, job=job), tasks, runtime.workers, logs)
     missing = [rank for rank in range(tasks) if not counts_path(job, name, rank).is_file()]

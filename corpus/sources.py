@@ -173,23 +173,25 @@ def parts_of(path: Path | Dataset, config: CorpusConfig) -> list[Part]:
     return [Part(path)]
 
 
+def size_of(part: Part) -> int:
+    """About how many bytes ``part`` has."""
+    whole = isinstance(part.path, Path) and part.start == 0 and part.end is None
+    return part.file.stat().st_size if whole else PART
+
+
 def plan(inputs: Sequence[Path | Dataset], config: CorpusConfig) -> tuple[tuple[Part, ...], ...]:
     """What each rank of the read step reads. Large inputs take several ranks; many small ones share them."""
 
-    def size(part: Part) -> int:
-        whole = isinstance(part.path, Path) and part.start == 0 and part.end is None
-        return part.file.stat().st_size if whole else PART
-
     parts = [part for path in inputs for part in parts_of(path, config)]
-    share = min(PART, sum(map(size, parts)) // _RANKS)
+    share = min(PART, sum(map(size_of, parts)) // _RANKS)
     ranks: list[list[Part]] = []
     filled = 0
     for part in parts:
-        if not ranks or filled + size(part) > share:
+        if not ranks or filled + size_of(part) > share:
             ranks.append([])
             filled = 0
         ranks[-1].append(part)
-        filled += size(part)
+        filled += size_of(part)
     return tuple(map(tuple, ranks))
 
 

@@ -77,6 +77,33 @@ def test_a_rank_without_result_is_named(job: Job, workers: int) -> None:
         run_step("step", lost, 3, job, Runtime(workers=workers, progress=False))
 
 
+def in_turn(data: Any, rank: int, world_size: int, job: Job) -> None:
+    with open(job.work / "turns", "a") as file:
+        file.write(str(rank))
+    count(rank, job)
+
+
+def test_the_largest_ranks_begin_first(job: Job) -> None:
+    run_step("step", in_turn, 4, job, Runtime(workers=1, progress=False), sizes=[2, 9, 1, 9])
+    assert (job.work / "turns").read_text() == "1302"
+
+
+def test_interrupt_while_workers_start(tmp_path: Path, vocab_path: Path) -> None:
+    """Ctrl-C at the moment when the first workers are asked for and their modules still load."""
+    out = tmp_path / "corpus"
+    command = [sys.executable, "-m", "corpus.build", "--preset", "sample", "--workers", "2"]
+    command += ["--vocab", str(vocab_path), "--out", str(out)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as build:
+        while not list(out.glob(".work/*/*/logs/read/executor.json")):
+            assert build.poll() is None
+            time.sleep(0.01)
+        os.killpg(build.pid, signal.SIGINT)
+        assert build.communicate(timeout=60) == ("", "interrupted\n")
+    assert build.returncode == 130
+
+
 def test_no_ranks_is_no_work(job: Job) -> None:
     run_step("step", lost, 0, job, TWO)
 
