@@ -2,8 +2,10 @@
 
 import ast
 import importlib.metadata
+import itertools
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -42,6 +44,18 @@ def test_no_module_is_named_as_a_dependency():
     ours = {"provenance", *ORDER[1:]}
     foreign = {name for name, owners in distributions.items() if set(owners) - {"zh-electra"}}
     assert not ours & foreign
+
+
+def test_what_is_imported_is_declared():
+    """Not only what others happen to bring along."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    names = {re.match(r"[\w.-]+", line)[0].lower().replace("-", "_") for line in declared}  # type: ignore[index]
+    owners = importlib.metadata.packages_distributions()
+    for path in [ROOT / "provenance.py", *MODULES]:
+        for module in imported(path) - sys.stdlib_module_names - set(ORDER):
+            found = {name.lower().replace("-", "_") for name in owners.get(module, [module])}
+            assert found & names, f"{path.name} imports {module}"
 
 
 def test_an_installation_is_complete():
