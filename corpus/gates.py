@@ -77,7 +77,7 @@ class Texts:
 
     @cached_property
     def least_han(self) -> NDArray[np.int64]:
-        """int64 (texts,): Han characters of the line of each text that has fewest; a line end is before each."""
+        """int64 (texts,): the fewest Han of a line of each text; a line end is before each line."""
         ends = np.flatnonzero(self.codes == LINE_END)
         before = np.concatenate([[0], np.cumsum(self.is_han)])[ends]
         lines = np.diff(before, append=before[-1])

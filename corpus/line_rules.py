@@ -11,6 +11,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from corpus.brackets import GAP, close_gaps
 from corpus.config import CorpusConfig
 from corpus.gates import Texts, needs, where
 from corpus.markup import variant_text
@@ -78,7 +79,7 @@ _FOOT = re.compile(r"(?<=[^\sA-Za-z0-9_)\]])\[\^?\d{1,3}\]")
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _EMPHASIS = re.compile(r"(?<![A-Za-z0-9_*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![A-Za-z0-9_*])")
 _CODE_SPAN = re.compile(r"(`+)([^`]+)\1")
-_BLOCK = re.compile(r"^\s*(?:>+\s*)*(?:#{1,6}\s+|[-*+•]\s+)|^\s*>[>\s]*")
+_BLOCK = re.compile(r"^\s*(?:>+\s*)*(?:#{1,6}\s+|##{1,5}(?=[^\s#])|[-*+•]\s+)|^\s*>[>\s]*")
 _HEADING_END = re.compile(r"(?<=\S)\s+#{1,6}\s*$")
 
 
@@ -98,60 +99,21 @@ def markdown(line: str, config: CorpusConfig) -> str | None:
     return plain
 
 
-_URL = re.compile(r"( ?)<?((?:https?|ftp)://[!-~]+|(?<![\w.@/])www\.[\w\-]+\.[!-~]+)( ?)")
+_URL = re.compile(r"<?((?:https?|ftp)://[!-~]+|(?<![\w.@/])www\.[\w\-]+\.[!-~]+)")
 
 
 def _without_address(match: re.Match[str]) -> str:
-    tail = match[2][len(match[2].rstrip("),.;:!?")) :]
-    if "(" in match[2]:  # a_(b): the bracket is the address's own
+    tail = match[1][len(match[1].rstrip("),.;:!?")) :]
+    if "(" in match[1]:  # a_(b): the bracket is the address's own
         tail = tail.removeprefix(")")
-    return match[1] + tail + match[3] if tail else match[1] and match[3]
+    return GAP + tail
 
 
 @needs("[:w]", "[/w]")
 @lines_with(r"://|www\.")
 def addresses(line: str, config: CorpusConfig) -> str | None:
-    """Web addresses go, not the punctuation after them; a line of nothing else goes with them."""
-    return _URL.sub(_without_address, line) if "www." in line or "://" in line else line
-
-
-_BOILERPLATE = re.compile(
-    r"""
-      ^\s*(?:via|from|原文|来自|來自|来源|來源|出处|出處|译自|摘自)\s*[:：]\s*(?:\[?https?\b.*)?$
-    | ^\s*(?:作者|编辑|責任編輯|责任编辑|责编|編輯|记者|記者|译者|譯者|校对|校對|选题)\s*[:：]
-        [^，。！？?!；;,…～]{0,30}$
-    | ^\s*[（(]\s*题图 | ^本文由.{0,30}(?:原创|原創|编译|編譯|首发|整理发布|授权发布|翻译)
-    | (?:版权|版權|著作權|著作权)(?:所有|声明|聲明)\s*(?:$|[:：©©,，.。]|(?:未经|不得|翻印|侵权|违者))
-    | ^.{0,20}(?:Copyright|©|\(c\))\s*(?:©|\(c\))?\s*(?:19|20)\d\d | [Aa]ll\s[Rr]ights\s[Rr]eserved
-    | (?:未经|未經).{0,12}(?:不得|禁止|严禁|嚴禁|请勿|請勿).{0,12}(?:转载|轉載|复制|複製)
-    | (?:转载|轉載|引用)(?:请|請|须|須|时请|時請).{0,6}(?:注明|註明|保留|联系|聯繫)
-    | ^\s*(?:分享|分享到|转发|轉發|收藏|点赞|點讚|举报|舉報|打印|列印|关闭窗口|返回顶部|回到頂端|回顶部
-        |返回首页|回首頁|上一[篇页頁章]|下一[篇页頁章]|首页|首頁|登录|登錄|登入|注册|註冊|阅读原文|閱讀原文|阅读全文
-        |查看更多|更多|展开全文|点击进入|加载中|相关阅读|相关文章|相關文章|相关新闻|相關新聞
-        |热门推荐|熱門推薦|猜你喜欢|广告|廣告
-        |网友评论|发表评论)
-        (?:\s*[:：].{0,40})?\s*[>»›…]*$(?<![。！？])
-    | (?:扫码|掃碼|扫描|掃描|扫一扫|掃一掃|长按|長按).{0,12}(?:关注|關注|加入|添加|入群|进群)
-    | ^.{0,20}(?:长按|長按).{0,8}(?:二维码|二維碼|识别|識別)
-    | ^.{0,15}(?:关注|關注|微信搜索|添加).{0,12}(?:公众号|公眾號|微信号).{0,20}$
-    | (?:ICP[备證证]|公网安备|网络文化经营许可证|广播电视节目制作)
-    | ^.{0,12}(?:点击|點擊|點選)(?:此处|這裡|这里|查看|進入|进入|下载|下載|图片|圖片).{0,20}$(?<![。！？])
-    """,
-    re.VERBOSE,
-)
-BOILERPLATE_LENGTH = 60  # characters; a longer line holds text of its own
-
-
-@lines_with(
-    r"""(?x)\n\s*(?:via|from|原文|来自|來自|来源|來源|出处|出處|译自|摘自|作者|编辑|責任編輯|责任编辑|责编|編輯|记者|記者|译者|譯者
-    |校对|校對|选题|[（(]|本文由|分享|转发|轉發|收藏|点赞|點讚|举报|舉報|打印|列印|关闭窗口|返回|回到頂端|回顶部|回首頁|上一|下一
-    |首页|首頁|登录|登錄|登入|注册|註冊|阅读|閱讀|查看更多|更多|展开全文|点击|加载中|相关|相關|热门|熱門|猜你|广告|廣告|网友|发表)
-    |版权|版權|著作權|著作权|Copyright|©|\(c\)|All\s[Rr]ights|all\s[Rr]ights|未经|未經|转载|轉載|引用
-    |扫码|掃碼|扫描|掃描|扫一扫|掃一掃|长按|長按|公众号|公眾號|微信号|ICP|公网安备|网络文化|广播电视节目制作|点击|點擊|點選"""
-)
-def boilerplate(line: str, config: CorpusConfig) -> str | None:
-    """Copyright, share, navigation, editor and follow-us lines."""
-    return None if len(line) <= BOILERPLATE_LENGTH and _BOILERPLATE.search(line) else line
+    """Web addresses go, with a mark that is then one too many; a line of nothing else goes with them."""
+    return close_gaps(_URL.sub(_without_address, line))
 
 
 def _four_alike(texts: Texts, config: CorpusConfig) -> NDArray[np.bool_]:
@@ -183,6 +145,16 @@ def link_list(line: str, config: CorpusConfig) -> str | None:
         return line
     entries = [entry for entry in _SEPARATOR.split(line) if entry]
     return None if len(entries) >= 5 and max(map(len, entries)) <= 12 else line
+
+
+_EDGES = re.compile("(?<=（)[，、]+|[，、]+(?=）)")
+
+
+@needs("[（，、]", "[，、）]")
+@lines_with("（[，、]|[，、]）")
+def bracket_edges(line: str, config: CorpusConfig) -> str:
+    """Commas left at the edges of brackets by what was dropped there."""
+    return _EDGES.sub("", line)
 
 
 _FUNCTION_CHARACTER = re.compile("[的了很不是也都太还就我你他她吗吧呢啊着过没有这那還這過嗎]")
@@ -235,22 +207,26 @@ def variant_markup(line: str, config: CorpusConfig) -> str | None:
     return _VARIANT.sub(lambda match: variant_text(match[1], script), line)
 
 
+_ITEM = re.compile("[（(]?[一二三四五六七八九十]{1,3}[）)、]")  # of a Chinese list, whatever it names
 LEAST_HAN = 6  # with as many a line says something in Chinese, whatever else it holds
 _NO_HAN = HAN.pattern.replace("[", r"[^\n")
+
+
+_SECTION = re.compile("0[1-9]|[①-⑳Ⅰ-Ⅻ]")
 
 
 @where(lambda texts, config: texts.least_han == 0)
 @lines_with(rf"\n{_NO_HAN}*+(?:\n|\Z)")
 def no_han(line: str, config: CorpusConfig) -> str | None:
-    """Lines without a Han character."""
-    return line if HAN.search(line) else None
+    """Lines without a Han character, but for the number of a section."""
+    return line if HAN.search(line) or _SECTION.fullmatch(line) else None
 
 
 @where(lambda texts, config: texts.least_han < LEAST_HAN)
 @lines_with(rf"\n(?:{_NO_HAN}*+{HAN.pattern}){{0,{LEAST_HAN - 1}}}+{_NO_HAN}*+(?:\n|\Z)")
 def little_han(line: str, config: CorpusConfig) -> str | None:
     """Lines of 20 characters or more with under six Han that are almost all code or foreign text."""
-    if len(line) < 20:
+    if len(line) < 20 or _ITEM.match(line):
         return line
     han, share = count_han(line), config.min_line_han_share
     says_something = han >= LEAST_HAN or han >= share * len(line) or han >= share * len(LETTER.findall(line))

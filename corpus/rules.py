@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from corpus import document_rules, line_rules, personal_data, text_rules
+from corpus import boilerplate_rules, document_rules, line_rules, personal_data, text_rules
 from corpus.config import CorpusConfig
 from corpus.gates import Rule, gates
 from corpus.hashing import slices
@@ -38,8 +38,10 @@ LINE_RULES: tuple[Rule, ...] = (
     line_rules.table_row,
     line_rules.code_line,
     line_rules.markdown,
-    line_rules.boilerplate,
+    boilerplate_rules.boilerplate,
+    boilerplate_rules.site_notes,
     line_rules.addresses,
+    line_rules.bracket_edges,
     line_rules.variant_markup,
     line_rules.contact_advert,
     personal_data.email_addresses,

@@ -10,6 +10,8 @@ import pytest
 
 from corpus import blocklist, rules
 from corpus.config import PRESETS
+from corpus.script import converter
+from corpus.wikitext import convert_unprotected, wikitext_to_text
 from provenance import UserError
 
 CONFIG = PRESETS["web"]
@@ -53,6 +55,7 @@ CASES = [
     ("markdown", f"![图]({URL})", ""),
     ("markdown", f"见[说明]({URL})和[手册][1]。", "见说明和手册。"),
     ("markdown", "### 安装 **新版** 的 `vim` ###", "安装 新版 的 vim"),
+    ("markdown", "###5) 编辑配置", "5) 编辑配置"),
     ("markdown", "> - 一个*重要*的选项", "一个重要的选项"),
     ("markdown", "2*3*4 等于 24", "2*3*4 等于 24"),
     ("markdown", "#话题# 今天真热", "#话题# 今天真热"),
@@ -72,8 +75,46 @@ CASES = [
     ("boilerplate", "小明注册了公司。", "小明注册了公司。"),
     ("addresses", "详见 https://example.org/?a=1。", "详见。"),
     ("addresses", "见https://example.org，谢谢", "见，谢谢"),
-    ("addresses", "详见 https://example.org 这一页", "详见 这一页"),
-    ("addresses", f"（{URL}，第三节）", "（，第三节）"),
+    ("addresses", "详见 https://example.org 这一页", "详见这一页"),
+    ("addresses", f"（{URL}，第三节）", "（第三节）"),
+    ("addresses", "收藏以下链接：https://example.org/a?b=1，随时查看。", "收藏以下链接，随时查看。"),
+    ("bracket_edges", "又名（，小名阿毛，）", "又名（小名阿毛）"),
+    ("bracket_edges", "“好，”他说，（其实不好）", "“好，”他说，（其实不好）"),
+    ("boilerplate", "责编|王小明", None),
+    ("boilerplate", "【编辑：王小明】", None),
+    ("boilerplate", "（责任编辑：王小明 AB12）", None),
+    ("boilerplate", "来源：某某晚报", None),
+    ("boilerplate", "来源丨某某发布、某某晚报", None),
+    (
+        "boilerplate",
+        "来源：这种说法最早见于宋人笔记，已不可考。",
+        "来源：这种说法最早见于宋人笔记，已不可考。",
+    ),
+    ("boilerplate", "图片来源：某某图片网", None),
+    ("boilerplate", "（视觉中国）", None),
+    ("boilerplate", "资料图：冬日的码头，工人正在卸货。", "资料图：冬日的码头，工人正在卸货。"),
+    ("boilerplate", "扫描下方二维码，领取资料", None),
+    ("boilerplate", "点击菜单栏【服务】查询更多", None),
+    ("boilerplate", "喜欢的话，点个【在看】！", None),
+    ("boilerplate", "3、回复【公积金】查看办理流程", None),
+    ("boilerplate", "回复“在吗”的人很多。", "回复“在吗”的人很多。"),
+    ("boilerplate", "发送邮件至 a@example.com 申请加入", None),
+    ("boilerplate", "他在看书，一点在看不见的地方。", "他在看书，一点在看不见的地方。"),
+    ("site_notes", "（原标题：小镇来了新邮差，他骑着一辆旧自行车！）", None),
+    ("site_notes", "本文原标题：《小镇来了新邮差》", None),
+    ("site_notes", "(综合整理自某某日报、某某网等)", None),
+    ("site_notes", "（本文来自某某新闻，更多内容请下载“某某新闻”APP）", None),
+    ("site_notes", "（自一九九零年起施行）", "（自一九九零年起施行）"),
+    ("site_notes", "声明：本文内容仅供参考，不构成任何投资建议，投资者据此操作，风险自担。", None),
+    ("site_notes", "特别声明：以上文章为某某号作者上传并发布，仅代表作者观点，不代表本平台立场。", None),
+    ("site_notes", "这份声明代表了全体村民的意见。", "这份声明代表了全体村民的意见。"),
+    ("site_notes", "发布时间：2023-11-06 发布人：王小明 点击数：1207", None),
+    ("site_notes", "发布时间：2023-11-06 10:20", None),
+    ("site_notes", "2013年11月25日", "2013年11月25日"),
+    ("site_notes", "时间：下午三点。地点：学校门口。", "时间：下午三点。地点：学校门口。"),
+    ("no_han", "01", "01"),
+    ("no_han", "②", "②"),
+    ("no_han", "2013", None),
     ("addresses", "点这里(https://example.org/a).", "点这里()."),
     ("addresses", "https://example.org", ""),
     ("link_list", "首页 | 新闻 | 体育 | 财经 | 娱乐", None),
@@ -86,6 +127,11 @@ CASES = [
         "little_han",
         "《The Debian Administrator’s Handbook》可以免费下载",
         "《The Debian Administrator’s Handbook》可以免费下载",
+    ),
+    (
+        "little_han",
+        "（二）英國：Some National Formulary（S.N.F.）",
+        "（二）英國：Some National Formulary（S.N.F.）",
     ),
     ("long_runs", "太差了！！！！！！哈哈哈哈哈", "太差了！！！哈哈哈"),
     ("long_runs", "1000000 aaaaa ……——", "1000000 aaaaa ……——"),
@@ -209,6 +255,15 @@ def test_lines_end_at_newline_only() -> None:
 def test_entities_hide_no_characters() -> None:
     """What an entity stands for is cleaned like any character: no-break and zero-width spaces, full width."""
     assert rules.clean("甲组的同学&nbsp;&nbsp;都&#8203;来了&#65297;次", CONFIG) == "甲组的同学 都来了1次"
+
+
+def test_protected_variants_survive_conversion() -> None:
+    """``-{乾}-`` stays though t2s would make 干 of it; the rules remove the marks around it."""
+    wikitext = "康熙與-{乾}-隆時代的學者們編了很多書。"
+    text = wikitext_to_text(wikitext, convert="t2s")
+    converted = convert_unprotected(text, converter("t2s"))
+    assert rules.clean(converted, CONFIG) == "康熙与乾隆时代的学者们编了很多书。"
+    assert rules.clean(converter("t2s")(wikitext_to_text("於-{于}-")), replace(CONFIG, min_han=1)) == "于于"
 
 
 def test_rejected_document_is_counted_and_sampled_within_bounds() -> None:

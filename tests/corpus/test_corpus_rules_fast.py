@@ -16,7 +16,8 @@ MARKS = """
 来源： 作者：王五 转载请注明 版权所有 © 2020 Copyright 首页 长按二维码 微信号 微信：abc123 加V 点击查看
 word Ω é e\u0301 が ア 한 𠮷 \u200b \ufffd Ｇ ２ \uf900 13800138000 138 0013 8000 +86 11010519491231002X
 6222021000112230 a@b.cn 锟斤拷 ä¸­æ–‡ -{ }- -{zh-hans:尔;zh-hant:爾}- 常规赛,季后赛,半决赛,新秀 百家乐
-六合彩 时时彩 特码
+六合彩 时时彩 特码 责编| 来源丨 【编辑：王五】 原标题： （综合整理自 本文 仅代表 观点 不构成 投资建议 下方
+二维码 扫描 点【在看】 回复【甲】 发布时间：2023-11-06 点击数：12 资料图 邮件至 申请 01 ② （， ，） 链接：
 """
 PIECES = [*MARKS.split(), " ", "\n", "\n\n", "  ", "\u3000", "\t", "\r\n", "\r", "\x85", "\u2028"]
 
@@ -37,6 +38,12 @@ def plain(text: str) -> str | None:
     for rule in rules.DOCUMENT_RULES:
         after = rule(after, CONFIG) if after is not None else None
     return after
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(PIECES), max_size=40).map("".join), max_size=6))
+def test_many_at_once_equal_one_at_a_time(texts: list[str]) -> None:
+    assert rules.clean_all(texts, CONFIG) == [plain(text) for text in texts]
 
 
 @settings(max_examples=400, deadline=None)
