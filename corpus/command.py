@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import tyro
 
@@ -67,19 +68,38 @@ def _stored(manifest: Path) -> Options:
         stored: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in found["config"].items()
         }
-        runtime = found["runtime"]
-        folder = Path(runtime["benchmarks"]) if runtime["benchmarks"] else None
-        return Options(inputs=tuple(runtime["inputs"]), benchmarks=folder, config=CorpusConfig(**stored))
-    except (TypeError, KeyError, AttributeError):
-        raise UserError(f"{manifest} is not the manifest of a corpus of this version") from None
+        config, inputs = CorpusConfig(**stored), found["runtime"]["inputs"]
+        folder = Path(found["runtime"]["benchmarks"]) if found["runtime"]["benchmarks"] else None
+        kinds = get_type_hints(CorpusConfig)
+        if not isinstance(inputs, list) or not _is_a(tuple(inputs), tuple[str, ...]):
+            raise TypeError
+        if not all(_is_a(getattr(config, name), kind) for name, kind in kinds.items()):
+            raise TypeError
+    except (TypeError, KeyError):
+        raise UserError(
+            f"{manifest} is not the manifest of a corpus of this version; give another one with --from"
+        ) from None
+    return Options(inputs=tuple(inputs), benchmarks=folder, config=config)
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    """Whether a value from a file is what a setting of this type can be."""
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if get_origin(kind) is tuple:
+        return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
+    return type(value) is kind or (kind is float and type(value) is int)
 
 
 def parse(arguments: Sequence[str]) -> Options:
     """Options from the command line, over the chosen preset or the manifest to replay.
 
     Raises:
-        UserError: the manifest is no corpus manifest.
+        UserError: the manifest is no corpus manifest, or a name is not UTF-8.
     """
+    for argument in arguments:
+        if re.search("[\ud800-\udfff]", argument):  # as Python spells what is not UTF-8
+            raise UserError(f"{argument} is not UTF-8; rename the file or folder")
 
     def parsed(default: Options) -> Options:
         return tyro.cli(

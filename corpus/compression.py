@@ -141,8 +141,9 @@ def opened(path: Path, start: int = 0, end: int | None = None) -> Iterator[Binar
 
 def damaged(path: Path, error: BaseException, where: str = "") -> UserError:
     """What to tell the user about an error of ``DAMAGE``."""
-    cut = isinstance(error, EOFError) or "Truncated" in str(error)  # the latter is what pyarrow says
-    state = "is cut off" if cut else f"is damaged or not what its name says ({error})"
+    reason = " ".join(str(error).split())[:300]  # pyarrow's may have several lines
+    cut = isinstance(error, EOFError) or "Truncated" in reason  # the latter is what pyarrow says
+    state = "is cut off" if cut else f"is damaged or not what its name says ({reason})"
     return UserError(f"{path}{where} {state}; download or make it again")
 
 

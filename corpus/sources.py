@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ READERS: dict[str, Reader] = {
 }
 PART = 32 * 2**20  # bytes of a file that one rank reads
 _RANKS = 256  # small inputs share ranks as soon as there are more of them
+_NOT_UTF8 = re.compile("[\ud800-\udfff]")  # as Python spells such bytes in a name
 _INDEX = "-multistream-index"  # of a dump: a list of places, not text
 
 # --- what the user names --------------------------------------------------------------------------
@@ -48,23 +50,25 @@ def expand_inputs(patterns: Sequence[str]) -> list[Path | Dataset]:
     Raises:
         UserError: a pattern names nothing, or a file of no known format, or a dataset that is not there.
     """
-    inputs: dict[Path | Dataset, None] = {}
+    inputs: dict[Path | Dataset, Path | Dataset] = {}  # by their real paths: links may lead in circles
     for pattern in patterns:
         found: list[Path | Dataset]
         if pattern.startswith(PREFIX):
             found = [find_dataset(pattern)]
-        elif Path(pattern).is_dir():
+        elif pattern and Path(pattern).is_dir():
             found = [p for p in sorted(Path(pattern).rglob("*")) if _is_input(p) and file_format(p)]
         elif Path(pattern).is_file():
             found = [Path(pattern)]
         else:
             found = [p for p in map(Path, sorted(glob.glob(pattern, recursive=True))) if _is_input(p)]
         if not found:
-            raise UserError(f"no input: {pattern} names no file; give files, folders or a quoted glob")
-        inputs |= dict.fromkeys(found)
-    for path in inputs:
-        _reader(path)
-    return list(inputs)
+            raise UserError(f"no input: {pattern!r} names no file; give files, folders or a quoted glob")
+        for path in found:
+            _reader(path)
+            if _NOT_UTF8.search(str(path)):
+                raise UserError(f"the name of {path} is not UTF-8; rename it")
+            inputs.setdefault(path.resolve() if isinstance(path, Path) else path, path)
+    return list(inputs.values())
 
 
 def _reader(path: Path | Dataset) -> Reader:

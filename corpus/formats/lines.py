@@ -64,6 +64,8 @@ def _lines(part: Part, config: CorpusConfig) -> Iterator[tuple[int, str | None]]
                 try:
                     line = characters(raw, encoding or "utf-8")
                 except UnicodeDecodeError as error:
+                    while file.read(1 << 20):  # where check sums stand behind it, damage shows only there
+                        pass
                     raise UserError(
                         f"{path} line {number} is not {(encoding or 'utf-8').upper()} "
                         f"(at its byte {error.start + 1}); {advice}"
@@ -96,10 +98,12 @@ def read_json_lines(part: Part, config: CorpusConfig, tally: Tally) -> Iterator[
             entry = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise UserError(f"{path} line {number} is not JSON ({error}); give one object a line") from None
-        text = entry.get(config.text_key) if isinstance(entry, dict) else None
-        if not isinstance(text, str):
+        if not isinstance(entry, dict):
+            raise UserError(f"{path} line {number} is JSON, but no object; give one object a line")
+        text = entry.get(config.text_key, False)  # null is no text, but a missing key is a mistake
+        if not isinstance(text, str | None):
             raise UserError(f'{path} line {number} has no text under "{config.text_key}"; give --text-key')
-        yield document_of(f"{name}/{number}", name, entry, text)
+        yield document_of(f"{name}/{number}", name, entry, text or "")
 
 
 def read_text(part: Part, config: CorpusConfig, tally: Tally) -> Iterator[Document]:

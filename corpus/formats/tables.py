@@ -27,6 +27,19 @@ def _rows(
         yield document_of(f"{prefix}/{number}", source, entry, text or "")
 
 
+def _entries(batches: Iterable[Any], part: Part) -> Iterator[Mapping[str, Any]]:
+    """The rows of record batches; they may hold what Python has not, as times in the year 9999999."""
+    first = part.number
+    for batch in batches:
+        try:
+            rows = batch.to_pylist()
+        except Exception as error:  # of text that is not UTF-8, of times, of time zones
+            where = f" in rows {first} to {first + batch.num_rows - 1}"
+            raise damaged(part.file, error, where) from None
+        yield from rows
+        first += len(rows)
+
+
 @contextmanager
 def parquet_file(path: Path) -> Iterator[Any]:
     """The Parquet file at ``path``, which may be compressed once more; damage is raised as UserError."""
@@ -37,9 +50,9 @@ def parquet_file(path: Path) -> Iterator[Any]:
         with opened(path) as file, tempfile.TemporaryFile() as plain:
             if path.suffix.lower() in SUFFIXES:  # it is read from its end, which such a stream cannot
                 shutil.copyfileobj(file, plain)
-                yield pyarrow.parquet.ParquetFile(plain)
+                yield pyarrow.parquet.ParquetFile(plain, page_checksum_verification=True)
             else:
-                yield pyarrow.parquet.ParquetFile(path)
+                yield pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
     except (pyarrow.ArrowException, *DAMAGE) as error:
         raise damaged(path, error) from None
 
@@ -54,8 +67,7 @@ def read_parquet(part: Part, config: CorpusConfig, tally: Tally) -> Iterator[Doc
         columns = [name for name in ("id", "source", "title", key) if name in present]
         groups = list(range(part.start, table.num_row_groups if part.end is None else part.end))
         batches = table.iter_batches(batch_size=256, columns=columns, row_groups=groups)
-        rows = (row for batch in batches for row in batch.to_pylist())
-        yield from _rows(rows, part, stem(path), stem(path), key)
+        yield from _rows(_entries(batches, part), part, stem(path), stem(path), key)
 
 
 def read_dataset(part: Part, config: CorpusConfig, tally: Tally) -> Iterator[Document]:
