@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
 
-from corpus.blocks import Block, Page, read_page
+from corpus.html_blocks import Block, Page, read_page
 from corpus.encoding import decode
 from corpus.script import count_han
 

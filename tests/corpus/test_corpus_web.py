@@ -200,7 +200,7 @@ def test_hostile_pages_are_read(junk):
 
 
 def test_refused_pages(monkeypatch):
-    monkeypatch.setattr("corpus.blocks.MAX_PIECES", 1000)
+    monkeypatch.setattr("corpus.html_blocks.MAX_PIECES", 1000)
     with pytest.raises(ValueError, match="bytes, more than"):
         html_to_text(b"a" * (MAX_BYTES + 1))
     with pytest.raises(ValueError, match="pieces of text"):
