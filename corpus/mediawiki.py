@@ -20,6 +20,15 @@ _MAX_DEPTH = 100
 _MAX_TAG = 2**20  # bytes
 _CHUNK = 1 << 18
 _PAGE, _BEGIN, _END = b"<page>", b"<mediawiki>", b"</mediawiki>"
+_CUT = {
+    expat.errors.codes[message]
+    for message in (
+        expat.errors.XML_ERROR_NO_ELEMENTS,
+        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+        expat.errors.XML_ERROR_PARTIAL_CHAR,
+        expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
+    )
+}
 _FIELDS = {  # path below <page> -> attribute of Page
     ("title",): "title",
     ("ns",): "namespace",
@@ -102,9 +111,13 @@ class _Reader:
             self.parser.Parse(data, last)
         except expat.ExpatError as error:
             where, reason = f"{self.name} line {error.lineno}", expat.errors.messages[error.code]
-            if last and self.path:
+            if last and self.path and error.code in _CUT:
                 raise UserError(f"{where} ends in the middle ({reason}); download it again") from None
             raise UserError(f"{where} is not XML ({reason}); give a MediaWiki export") from None
+        except (LookupError, ValueError) as error:
+            raise UserError(
+                f"{self.name} says it is in another encoding ({error}); give an export in UTF-8, as all are"
+            ) from None
         self.fed += len(data)
         self.size += len(data)
         if self.size > MAX_PAGE and len(self.path) > 1:
