@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
 
-from corpus.html_blocks import Block, Page, read_page
 from corpus.encoding import decode
+from corpus.html_blocks import Block, Page, read_page
 from corpus.script import count_han
 
 MAX_BYTES = 8 * 2**20  # larger pages are data
