@@ -38,19 +38,11 @@ def _clusters(job: Job) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
         members
     ]
     near = job.config.near_duplicates
-    signatures = signatures_of(job, members) if near else np.empty((1, 0), dtype=np.uint32)
-
-    def alike(one: int, others: np.ndarray) -> np.ndarray:
-        a, b = np.searchsorted(members, one), np.searchsorted(members, others)
-        similar = minhash.similarity(signatures[:, [a]], signatures[:, b]) if near else np.zeros(len(b))
-        return np.where(fingerprints[a] == fingerprints[b], 1.0, similar)
-
-    documents, leaders = clusters(found, alike, job.config.min_similarity)
+    signatures = signatures_of(job, members) if near else fingerprints[None]
+    documents, leaders = clusters(found, signatures, job.config.min_similarity)
     places, of_leader = np.searchsorted(members, documents), np.searchsorted(members, leaders)
     equal = fingerprints[places] == fingerprints[of_leader]
-    similar = np.ones(len(documents))
-    if near:
-        similar = minhash.similarity(signatures[:, places], signatures[:, of_leader])
+    similar = minhash.similarity(signatures[:, places], signatures[:, of_leader])
     return documents, leaders, np.where(equal, 1.0, similar), equal
 
 
