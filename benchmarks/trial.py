@@ -91,7 +91,7 @@ def run_trial(trial: Trial, on_progress: Callable[[int, int, float], None] | Non
         config=trial.config,
         seed=trial.seed,
         num_labels=len(task.labels) or None,
-        runtime=Runtime(threads=1),
+        runtime=Runtime(threads=1, cache=Path(trial.predictions) / ".tokens"),
         on_progress=on_progress,
     )
     items = {split: score_split(task, data, split, rows) for split, rows in result.predictions.items()}

@@ -27,9 +27,9 @@ def encode(
     examples: Sequence[TextExample], encoder: Encoder, max_length: int, counts: Counter[str] | None = None
 ) -> list[Row]:
     """(ids, token types) of each example, at most ``max_length`` long; ``counts["truncated"]`` goes up."""
-    first = encoder.encode([example.text_a for example in examples])
+    first = encoder.tokens([example.text_a for example in examples])
     pairs = [i for i, example in enumerate(examples) if example.text_b is not None]
-    second = dict(zip(pairs, encoder.encode([examples[i].text_b or "" for i in pairs]), strict=True))
+    second = dict(zip(pairs, encoder.tokens([examples[i].text_b or "" for i in pairs]), strict=True))
     rows = []
     for i, one in enumerate(first):
         two = second.get(i)
@@ -37,8 +37,7 @@ def encode(
         kept_a, kept_b = cut_pair(len(one.ids), len(two.ids) if two else 0, max_length - special)
         if counts is not None:
             counts["truncated"] += kept_a < len(one.ids) or bool(two and kept_b < len(two.ids))
-        a = np.array(one.ids[:kept_a], dtype=np.int64)
-        rows.append(encoder.join(a, None if two is None else np.array(two.ids[:kept_b], dtype=np.int64)))
+        rows.append(encoder.join(one.ids[:kept_a], None if two is None else two.ids[:kept_b]))
     return rows
 
 

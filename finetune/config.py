@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 SMALL = 384  # widest hidden size that is fine-tuned with a small model's learning rate
@@ -59,6 +60,8 @@ class Runtime:
     """Examples or windows per prediction batch."""
     device: str | None = None
     """cpu, cuda or cuda:N; the best there is when not given."""
+    cache: Path | None = None
+    """Folder where the tokens of texts are kept for the next run; None keeps nothing."""
 
 
 def default_config(facts: Mapping[str, Any], **changes: Any) -> FinetuneConfig:

@@ -22,20 +22,11 @@ from torch.nn import functional
 
 from finetune.config import FinetuneConfig
 from finetune.examples import SpanExample
-from finetune.tokens import Encoder
+from finetune.tokens import Encoder, Tokens
 from provenance import UserError
 
 N_BEST = 10  # answers kept for each question
 NEVER = -1e9
-
-
-@dataclass(frozen=True)
-class Context:
-    """The tokens of one context: ids, and the character positions (start, end) of each; all (tokens,)."""
-
-    ids: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -59,7 +50,7 @@ class Window:
 class Features:
     """Contexts (one per example, shared where equal) and windows in the order of the examples."""
 
-    contexts: list[Context]
+    contexts: list[Tokens]
     windows: list[Window]
 
 
@@ -84,7 +75,7 @@ def most_context(tokens: int, starts: Sequence[int], budget: int) -> np.ndarray:
     return np.where((positions >= first) & (positions <= last), score, -np.inf).argmax(axis=0)
 
 
-def answer_tokens(context: Context, start: int, end: int) -> tuple[int, int, bool] | None:
+def answer_tokens(context: Tokens, start: int, end: int) -> tuple[int, int, bool] | None:
     """Tokens that cover the characters [start, end), and whether they had to reach beyond them.
 
     Returns first token, last token (inclusive) and that flag, or None where no token lies in them. An answer
@@ -122,10 +113,10 @@ def encode(
             f"{config.max_question_length} tokens; give a longer --max-length"
         )
     texts = list(dict.fromkeys(example.context for example in examples))
-    known = dict(zip(texts, map(_context, encoder.encode(texts)), strict=True))
+    known = dict(zip(texts, encoder.tokens(texts), strict=True))
     contexts = [known[example.context] for example in examples]
     windows: list[Window] = []
-    for index, question in enumerate(encoder.encode([example.question for example in examples])):
+    for index, question in enumerate(encoder.tokens([example.question for example in examples])):
         context, example = contexts[index], examples[index]
         answer = None
         if example.start is not None and example.answers:
@@ -139,7 +130,7 @@ def encode(
             inside = context.starts[answer[0]] > example.start or context.ends[answer[1]] < end
             counts["snapped"] += answer[2]
             counts["trimmed"] += bool(inside)
-        ids = np.array(question.ids[: config.max_question_length], dtype=np.int64)
+        ids = question.ids[: config.max_question_length]
         made = list(_windows(index, context, ids, answer, encoder, config.max_length, config.window_step))
         counts["windows"] += len(made)
         counts["windows_without_answer"] += sum(window.target == (0, 0) for window in made)
@@ -147,14 +138,9 @@ def encode(
     return Features(contexts, windows)
 
 
-def _context(encoding: Any) -> Context:
-    offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-    return Context(np.array(encoding.ids, dtype=np.int64), offsets[:, 0], offsets[:, 1])
-
-
 def _windows(
     index: int,
-    context: Context,
+    context: Tokens,
     question: np.ndarray,
     answer: tuple[int, int, bool] | None,
     encoder: Encoder,

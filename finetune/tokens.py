@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tokenizers
 import transformers
 
+from finetune.cache import cached, content_key
 from finetune.folder import locate, quiet, read_config
 from provenance import UserError
 
@@ -18,12 +20,21 @@ PADDED_VOCABULARY = 128  # some models round their embedding table up to a multi
 
 
 @dataclass(frozen=True)
+class Tokens:
+    """The tokens of one text: ids, and the character positions (start, end) of each; all int64, (tokens,)."""
+
+    ids: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+
+
+@dataclass(frozen=True)
 class Encoder:
     """A model's tokenizer with the special tokens it puts around one text (A) and around two (A, B).
 
     ``single`` holds the ids before and after A; ``pair`` those before A, between A and B, and after B.
     ``types`` are the token types of those three places and of A and B: before, A, between, B, after.
-    ``map_quotes``: read a text through :data:`QUOTES`.
+    ``map_quotes``: read a text through :data:`QUOTES`. ``cache``: folder where tokens are kept, or None.
     """
 
     tokenizer: Any
@@ -32,6 +43,7 @@ class Encoder:
     types: tuple[int, int, int, int, int]
     pad: int
     map_quotes: bool = False
+    cache: Path | None = None
 
     def encode(self, texts: list[str]) -> list[Any]:
         """Encodings without special tokens; their ``offsets`` are character positions in the text."""
@@ -42,6 +54,36 @@ class Encoder:
         if self.map_quotes:
             texts = [text.translate(QUOTES) for text in texts]
         return backend.encode_batch(texts, add_special_tokens=False)
+
+    def tokens(self, texts: list[str]) -> list[Tokens]:
+        """What :meth:`encode` finds, as arrays, without special tokens; from the cache where it has them.
+
+        They are kept as the tokenizer gave them, uncut: no length or window takes part in the key, which is
+        over the texts, the tokenizer with all its settings and the library's version.
+        """
+
+        def make() -> dict[str, np.ndarray]:
+            encodings = self.encode(texts)
+            ids = [np.array(encoding.ids, dtype=np.int32) for encoding in encodings]
+            offsets = [np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2) for encoding in encodings]
+            return {
+                "ids": np.concatenate([np.empty(0, np.int32), *ids]),
+                "offsets": np.concatenate([np.empty((0, 2), np.int32), *offsets]),
+                "bounds": np.cumsum([0, *map(len, ids)]),
+            }
+
+        key = ""
+        if self.cache is not None:
+            backend = self.tokenizer.backend_tokenizer
+            backend.no_truncation()
+            backend.no_padding()
+            key = content_key([tokenizers.__version__, backend.to_str(), str(self.map_quotes), *texts])
+        kept = cached(self.cache, key, make)
+        ids, offsets, bounds = kept["ids"].astype(np.int64), kept["offsets"].astype(np.int64), kept["bounds"]
+        return [
+            Tokens(ids[first:last], offsets[first:last, 0], offsets[first:last, 1])
+            for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        ]
 
     def join(self, a: np.ndarray, b: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Ids and token types of one input row, special tokens put in; both int64 of the same length."""
@@ -87,8 +129,10 @@ def _frame(backend: Any) -> dict[str, Any]:
     }
 
 
-def load_encoder(model: str | Path, *, map_quotes: bool = False) -> Encoder:
+def load_encoder(model: str | Path, *, map_quotes: bool = False, cache: Path | None = None) -> Encoder:
     """The model's own tokenizer (``tokenizer.json`` or ``vocab.txt``).
+
+    ``cache`` is a folder where the tokens of texts are kept.
 
     Raises:
         UserError: there is none, or its vocabulary does not fit the embedding table.
@@ -110,4 +154,4 @@ def load_encoder(model: str | Path, *, map_quotes: bool = False) -> Encoder:
         frame = _frame(tokenizer.backend_tokenizer)
     except (AttributeError, ValueError) as error:
         raise UserError(f"the tokenizer in {folder} cannot be used ({error}); choose another model") from None
-    return Encoder(tokenizer, pad=tokenizer.pad_token_id or 0, map_quotes=map_quotes, **frame)
+    return Encoder(tokenizer, pad=tokenizer.pad_token_id or 0, map_quotes=map_quotes, cache=cache, **frame)

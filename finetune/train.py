@@ -170,7 +170,7 @@ def finetune(
     runtime = runtime or Runtime()
     started = time.perf_counter()
     folder = locate(model)
-    encoder = load_encoder(model, map_quotes=config.map_quotes)
+    encoder = load_encoder(model, map_quotes=config.map_quotes, cache=runtime.cache)
     counts: dict[str, Counter[str]] = {"train": Counter(), **{name: Counter() for name in evaluate}}
     learned = prepare(kind, train, encoder, config, counts["train"], training=True)
     if not learned.rows:

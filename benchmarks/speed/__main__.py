@@ -11,7 +11,7 @@ import torch
 import tyro
 from rich.console import Console
 
-from benchmarks.speed import corpus, pretrain
+from benchmarks.speed import corpus, finetune, pretrain
 from benchmarks.speed.turns import Measurement, Setting, measure, report
 from corpus.sources import expand_inputs
 from pretrain.device import pick_device
@@ -27,6 +27,10 @@ MEASURED: dict[str, Callable[[Setting], Measurement]] = {
     "pretrain-step-128": pretrain.step_of_128,
     "pretrain-step-512": pretrain.step_of_512,
     "pretrain-processes": pretrain.processes,
+    "finetune-pairs": finetune.pairs,
+    "finetune-texts": finetune.long_texts,
+    "finetune-questions": finetune.questions,
+    "finetune-jobs": finetune.jobs,
 }
 
 
@@ -39,6 +43,7 @@ def run(
     text: tuple[str, ...] = (),
     wiki: Path = ROOT / "corpus" / "sample" / "zhwiki-sample.xml",
     tasks: Path = ROOT / "benchmarks" / "sample",
+    model: Path | None = None,
     out: Path = Path("results/speed"),
 ) -> None:
     """Measure our speed against peers in one run and write <what>-<device>.json and .md.
@@ -52,6 +57,7 @@ def run(
         text: corpus files to build from; by default the bundled sample, repeated.
         wiki: MediaWiki export whose pages are repeated.
         tasks: folder of benchmark files to look for in the corpus, and to fine-tune on.
+        model: folder of a model to fine-tune; by default `mini` with random weights.
         out: folder to write to.
     """
     if rounds < 3:
@@ -72,6 +78,7 @@ def run(
             text=tuple(path for path in expand_inputs(text) if isinstance(path, Path)),
             wiki=wiki,
             tasks=tasks,
+            model=model,
         )
         for name in what or MEASURED:
             measurement = MEASURED[name](setting)

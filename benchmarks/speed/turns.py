@@ -31,6 +31,7 @@ class Setting:
         text: corpus files to build from; empty: the bundled sample, repeated.
         wiki: MediaWiki export whose pages are repeated.
         tasks: folder of benchmark files.
+        model: folder of the model that is fine-tuned; None: random weights.
     """
 
     device: torch.device
@@ -39,6 +40,7 @@ class Setting:
     text: tuple[Path, ...]
     wiki: Path
     tasks: Path
+    model: Path | None = None
 
 
 @dataclass(frozen=True)
