@@ -253,7 +253,7 @@ def test_sums() -> None:
 def test_every_rule_says_what_it_does() -> None:
     meanings = {rule.__name__: meaning(rule.__name__) for rule in ALL_RULES}
     assert all(meanings.values())
-    assert meanings["no_han"] == "Lines without a Han character."
+    assert meanings["rule_line"] == "Lines drawn from dashes, stars and bars."
     assert all(len(text) < 250 for text in meanings.values())
 
 
