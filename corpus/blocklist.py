@@ -19,6 +19,8 @@ def _content(name: str) -> str:
     if name == "none":
         return ""
     path = BUNDLED if name == "bundled" else Path(name)
+    if not path.is_file():
+        raise UserError(f"--blocklist {name or repr(name)} is no file; give one, or bundled, or none")
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

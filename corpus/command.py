@@ -23,6 +23,7 @@ DATA = Path(__file__).resolve().parent.parent / "data"
 SAMPLE = Path(__file__).parent / "sample"
 
 
+_MOST = 1 << 31  # documents or characters that a setting may ask for
 _PRESET: Any = Literal[tuple(PRESETS)]  # one of their names
 _argument = partial(tyro.conf.arg, help_behavior_hint="")  # their defaults are said in words
 
@@ -119,6 +120,8 @@ def parse(arguments: Sequence[str]) -> Options:
 
 def check_config(config: CorpusConfig) -> None:
     """Raises UserError for settings that the command line parser cannot judge."""
+    if not config.text_key:
+        raise UserError("--text-key is empty; name the key or column that holds the text")
     if config.convert != "none":
         converter(config.convert)
     blocklist.pattern(config.blocklist)  # a list that cannot be read is found before the work
@@ -127,8 +130,8 @@ def check_config(config: CorpusConfig) -> None:
         name, value = f"--{entry.name.replace('_', '-')}", getattr(config, entry.name)
         if isinstance(value, float) and not 0 <= value <= 1:
             raise UserError(f"{name} {value} is not a share between 0 and 1")
-        if isinstance(value, int) and value < 0 and entry.name != "seed":
-            raise UserError(f"{name} {value} is below 0")
+        if isinstance(value, int) and not 0 <= value < _MOST and entry.name != "seed":
+            raise UserError(f"{name} {value} is not a number from 0 to {_MOST - 1}")
     if config.held_out == 1:
         raise UserError("--held-out 1 leaves no document to train on")
     if config.min_fragment > min(config.lengths):

@@ -244,6 +244,37 @@ def test_manifest_can_be_replayed(inputs: list[str], corpus: Path, tmp_path: Pat
         parse(["--from", str(tmp_path)])
 
 
+@pytest.mark.parametrize(
+    ("part", "entry"),
+    [
+        ("config", {"min_han": "9"}),
+        ("config", {"min_han": True}),
+        ("config", {"length": "7"}),
+        ("config", {"weights": [1]}),
+        ("config", {"weights": "a=1"}),
+        ("config", {"convert": None}),
+        ("config", {"shape": 1}),
+        ("runtime", {"inputs": "a.txt"}),
+        ("runtime", {"inputs": [None]}),
+        ("runtime", {"benchmarks": 5}),
+    ],
+)
+def test_edited_manifest_is_not_replayed(
+    corpus: Path, tmp_path: Path, part: str, entry: dict[str, Any]
+) -> None:
+    manifest = json.loads((corpus / "manifest.json").read_text(encoding="utf-8"))
+    manifest[part].update(entry)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(UserError, match=r"manifest\.json is not the manifest of a corpus of this version"):
+        parse(["--from", str(tmp_path / "manifest.json")])
+
+
+def test_argument_that_is_not_utf8() -> None:
+    """It could not stand in a manifest."""
+    with pytest.raises(UserError, match="is not UTF-8; rename"):
+        parse(["a.txt", "--out", "\udcff"])
+
+
 # --- settings -------------------------------------------------------------------------------------
 
 
@@ -528,7 +559,11 @@ def test_two_weights_for_a_source() -> None:
         ({"max_kana_share": -0.1}, "--max-kana-share -0.1 is not a share"),
         ({"held_out": float("nan")}, "--held-out nan is not a share"),
         ({"held_out": 1.0}, "no document to train on"),
-        ({"recurring_lines": -1}, "--recurring-lines -1 is below 0"),
+        ({"recurring_lines": -1}, "--recurring-lines -1 is not a number from 0 to"),
+        ({"min_han": 10**20}, "--min-han 1(0+) is not a number from 0 to 2147483647"),
+        ({"text_key": ""}, "--text-key is empty"),
+        ({"blocklist": "/dev/zero"}, "--blocklist /dev/zero is no file"),
+        ({"blocklist": ""}, "--blocklist '' is no file"),
         ({"min_fragment": 129}, "more than a row of 128 tokens"),
         ({"min_fragment": 513, "length": "512"}, "more than a row of 512 tokens"),
     ],
