@@ -49,7 +49,8 @@ def assemble(
     summary = summarize(job, benchmark)
     if not summary["documents"]:
         raise UserError(
-            "no document passed the rules: lower --min-han or --min-han-share, or give other files"
+            "no document passed the rules: lower --min-han or --min-han-share, raise --weights if they are "
+            "below 1, or give other files"
         )
     content = sections(summary, job.config, find_examples(job), facts)
     write_text(final / "report.md", markdown(name, content))

@@ -8,6 +8,8 @@ from typing import Literal
 
 from provenance import UserError
 
+MOST_WEIGHT = 20  # times that a document may count: training repeats the corpus anyway
+
 
 @dataclass(frozen=True)
 class CorpusConfig:
@@ -95,7 +97,7 @@ def weights_of(config: CorpusConfig) -> dict[str, float]:
     """``("history=0.3",)`` as a dict.
 
     Raises:
-        UserError: an entry is no source and number above 0, or a source comes twice.
+        UserError: an entry is no source and number above 0 up to MOST_WEIGHT, or a source comes twice.
     """
     weights: dict[str, float] = {}
     for entry in config.weights:
@@ -104,9 +106,10 @@ def weights_of(config: CorpusConfig) -> dict[str, float]:
             weight = float(number)
         except ValueError:
             weight = 0.0
-        if not name or not 0 < weight < float("inf"):
+        if not name or not 0 < weight <= MOST_WEIGHT:
             raise UserError(
-                f"--weights {entry} is not SOURCE=WEIGHT with a weight above 0, such as history=0.3"
+                f"--weights {entry} is not SOURCE=WEIGHT with a weight above 0 and up to {MOST_WEIGHT}, "
+                "such as history=0.3"
             )
         if name in weights:
             raise UserError(f"--weights names {name} twice; give each source one weight")
