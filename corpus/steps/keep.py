@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpus import minhash
@@ -46,53 +48,67 @@ def _clusters(job: Job) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     return documents, leaders, np.where(equal, 1.0, similar), equal
 
 
+def _texts(path: Path, places: list[int]) -> list[str]:
+    """The beginnings of some documents of a block; where there are none, it is not read."""
+    column = pq.read_table(path, columns=["text"])["text"] if places else []
+    return [column[place].as_py()[:2000] for place in places]
+
+
+def _threshold(shares: np.ndarray, held_out: float) -> float:
+    """The share below which a document is held out: one at least of two or more."""
+    if held_out == 0 or len(np.unique(shares)) < 2:
+        return held_out
+    return max(held_out, float(np.nextafter(shares.min(), 1)))
+
+
 def keep_step(data: Any, rank: int, world_size: int, job: Job) -> None:
-    """The first of each cluster in input order stays; at least one document is held out."""
+    """The first of each cluster in input order stays; at least one document is held out.
+
+    One rank sees all documents: of each it holds some 20 bytes, and no text but that of the examples.
+    """
     weights = weights_of(job.config)
     documents, leaders, similar, equal = _clusters(job)
     cluster = np.unique(leaders, return_inverse=True)[1]
     totals: Counter[str] = Counter()
     examples: list[dict[str, str]] = []
-    members: list[dict[str, Any]] = []
-    keeps: list[tuple[str, list[bool], list[float], list[int]]] = []
+    members = [CLUSTERS.empty_table()]
+    keeps: list[tuple[str, np.ndarray, np.ndarray, np.ndarray]] = []
     first = 0
     for path in block_files(job, "signed"):
-        table = pq.read_table(path, columns=["id", "source", "han", "emptied", "text"])
+        table = pq.read_table(path, columns=["id", "source", "han", "emptied"])
         ids, sources, han = (table[name].to_pylist() for name in ("id", "source", "han"))
         reasons = ["emptied" if emptied else "" for emptied in table["emptied"].to_pylist()]
-        here = range(*np.searchsorted(documents, [first, first + len(ids)]))
-        for i in here:
-            if leaders[i] != documents[i]:
-                reasons[documents[i] - first] = "duplicate" if equal[i] else "near_duplicate"
-        for i in here:
-            place = documents[i] - first
-            members.append(
-                {
-                    "id": ids[place],
-                    "cluster": cluster[i],
-                    "kept": not reasons[place],
-                    "similarity": similar[i],
-                }
-            )
+        here = slice(*np.searchsorted(documents, [first, first + len(ids)]))
+        places = documents[here] - first
+        for place, follows, same in zip(places, leaders[here] != documents[here], equal[here], strict=True):
+            if follows:
+                reasons[place] = "duplicate" if same else "near_duplicate"
+        keep = np.array([not reason for reason in reasons], dtype=bool)
+        columns = [[ids[place] for place in places], cluster[here], keep[places], similar[here]]
+        members.append(pa.table(dict(zip(CLUSTERS.names, columns, strict=True)), schema=CLUSTERS))
+        shown = []
         for place, reason in enumerate(reasons):
             if reason:
                 totals.update({reason: 1, f"{reason}_han": han[place]})
                 if totals[reason] <= EXAMPLES:
-                    text = table["text"][place].as_py()[:2000]
-                    examples.append({"id": ids[place], "rule": reason, "text": text})
-        keep = [not reason for reason in reasons]
-        shares = [share_of(f"held-out/{key}") for key in ids]
+                    shown.append(place)
+        texts = _texts(path, shown)
+        examples += [
+            {"id": ids[place], "rule": reasons[place], "text": text}
+            for place, text in zip(shown, texts, strict=True)
+        ]
+        shares = np.array([share_of(f"held-out/{key}") for key in ids])
         copies = [copies_of(key, weights.get(source, 1.0)) for key, source in zip(ids, sources, strict=True)]
-        keeps.append((path.name, keep, shares, copies))
+        keeps.append((path.name, keep, shares, np.array(copies, dtype=np.int32)))
         first += len(ids)
-    staying = sorted(s for _, keep, shares, _ in keeps for k, s in zip(keep, shares, strict=True) if k)
-    threshold = job.config.held_out
-    if threshold > 0 and len(staying) > 1 and staying[0] >= threshold:
-        threshold = (staying[0] + staying[1]) / 2
-    for name, keep, shares, copies in keeps:
-        held_out = [share < threshold for share in shares]
-        times = [1 if held else n for held, n in zip(held_out, copies, strict=True)]
+    threshold = _threshold(
+        np.concatenate([shares[keep] for _, keep, shares, _ in keeps]), job.config.held_out
+    )
+    for name, keep, shares, repeated in keeps:
+        held_out = shares < threshold
+        times = np.where(held_out, 1, repeated)
         write_table(job.work / "keep" / name, {"keep": keep, "held_out": held_out, "copies": times}, KEEP)
-    write_table(job.work / "clusters.parquet", columns_of(members, CLUSTERS), CLUSTERS)
+    joined = pa.concat_tables(members)
+    write_table(job.work / "clusters.parquet", {name: joined[name] for name in CLUSTERS.names}, CLUSTERS)
     write_table(job.work / "rejected" / "duplicates.parquet", columns_of(examples, REJECTED), REJECTED)
     write_json(counts_path(job, "keep", rank), {"totals": totals})
