@@ -141,6 +141,7 @@ def _tables(pairs: tuple[tuple[str, str], ...]) -> tuple[NDArray[np.uint32], NDA
 
 def gates(rules: Sequence[Rule], texts: Sequence[str], config: CorpusConfig) -> list[NDArray[np.bool_]]:
     """For each rule bool (texts,): which it can act on. At most 32 rules."""
+    assert len(rules) <= 32, "a code point has 32 bits for what rules need"
     block = texts_of(texts)
     first, second = _tables(tuple(getattr(rule, "needs", (ANY, ANY)) for rule in rules))
     held = first[block.codes]
