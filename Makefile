@@ -13,7 +13,7 @@ PROCS  ?= 1
 
 LAUNCH = $(PY) -m $(if $(filter-out 1,$(PROCS)),pretrain.launch $(PROCS),pretrain.train)
 
-.PHONY: help setup demo test check corpus fetch bench tables speed
+.PHONY: help setup demo test check corpus fetch bench tables speed speed-accuracy
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -65,3 +65,6 @@ tables: $(READY)  ## results/runs + results/reference -> results/tables
 
 speed: $(READY)  ## our speed against peers, side by side in one run -> results/speed
 	$(PY) -m benchmarks.speed $(ARGS)
+
+speed-accuracy: $(READY)  ## ours and the Trainer from the same start: are they equally accurate? -> results/speed
+	$(PY) -m benchmarks.speed.accuracy $(ARGS)

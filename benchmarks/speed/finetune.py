@@ -67,8 +67,8 @@ def repeated(rows: Sequence[Any], count: int) -> list[Any]:
     return [replace(row, id=f"{row.id}-{number}") for number, row in enumerate(copies)]
 
 
-def work_of(setting: Setting, name: str, rows: int, predict: int, epochs: int | None = 1) -> Work:
-    """The first ``rows`` training examples of a task and ``predict`` of dev.
+def work_of(setting: Setting, name: str, rows: int, predict: int | None, epochs: int = 1) -> Work:
+    """The first ``rows`` training examples of a task and ``predict`` of dev (None: all).
 
     Settings are the task's and the model's, but with AdamW and one learning rate for all layers: what the
     Trainer does too.
@@ -82,7 +82,7 @@ def work_of(setting: Setting, name: str, rows: int, predict: int, epochs: int | 
         labels=len(task.labels) or None,
         config=replace(config, optimizer="adamw", layer_decay=1.0, dtype="bf16"),
         train=repeated(data.splits["train"], rows),
-        evaluate=repeated(data.splits["dev"], predict),
+        evaluate=repeated(data.splits["dev"], len(data.splits["dev"]) if predict is None else predict),
     )
 
 
@@ -125,7 +125,7 @@ def trainer(work: Work, device: torch.device, scratch: Path, seed: int = 0) -> O
 
     Its rows are ours, filled up to the task's length, and answers are read off its logits by our code.
     """
-    from transformers import Trainer, TrainingArguments
+    from transformers import PrinterCallback, Trainer, TrainingArguments
 
     config, encoder = work.config, load_encoder(work.model)
     learned = prepare(work.kind, work.train, encoder, config, Counter(), training=True)
@@ -152,6 +152,7 @@ def trainer(work: Work, device: torch.device, scratch: Path, seed: int = 0) -> O
     )
     with quiet():
         run = Trainer(network, arguments, train_dataset=padded(learned, config.max_length, encoder.pad))
+        run.remove_callback(PrinterCallback)
         loss = run.train().training_loss
         if not asked.rows:
             return Outcome(loss, [])
@@ -175,7 +176,7 @@ def against_trainer(setting: Setting, name: str, rows: int, predict: int, least:
     )
     what = f"Fine-tuning `{SIZE}` on {rows} examples of {task.title}, length {work.config.max_length}, bf16"
     what += f", one epoch, then {predict} predictions" if predict else ", one epoch"
-    return Measurement(what, "examples", rows + predict, contestants, "mean loss", rounds=3)
+    return Measurement(what, "examples", rows + predict, contestants, "mean loss", rounds=3, warm_up=False)
 
 
 def pairs(setting: Setting) -> Measurement:
