@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from corpus.hashing import slices
 from corpus.job import DOCUMENTS, KEEP, Job, counts_path, write_table
 from corpus.pack import Row, pack_document
 from corpus.rows import SCHEMA, table_of, write_rows
@@ -21,16 +21,6 @@ from provenance import write_json
 BATCH = 500_000  # characters tokenized at once
 CHECKED = 20_000  # characters of a block whose ids are compared with those of tokenizers
 UNKNOWN = 50  # most frequent unknown characters that a rank reports
-
-
-def batches(texts: list[str]) -> Iterator[slice]:
-    """The documents in slices of about ``BATCH`` characters."""
-    first = size = 0
-    for index, text in enumerate(texts):
-        size += len(text)
-        if size >= BATCH or index == len(texts) - 1:
-            yield slice(first, index + 1)
-            first, size = index + 1, 0
 
 
 def check_tokens(texts: list[str], job: Job) -> None:
@@ -66,7 +56,7 @@ def pack_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     tokens: list[np.ndarray] = []
     unk: list[np.ndarray] = []
     unknown: Counter[str] = Counter()
-    for part in batches(texts):
+    for part in slices(texts, BATCH) if texts else ():
         encoded = encode(texts[part], job.vocab, config.segmenter, reference=reference)
         documents = list(zip(encoded.bounds, keys[part], splits[part], copies[part], strict=True))
         for n in config.lengths:
