@@ -47,14 +47,14 @@ def wrapped_lines(text: str, config: CorpusConfig) -> str:
     if sum(full) < max(4, 0.25 * sum(map(bool, widths))) or beyond > 0.05 * len(lines):
         return text
     joined = [lines[0]]
-    for line, follows_full in zip(lines[1:], full, strict=False):
-        if follows_full and line.strip() and not _ITEM.match(line):
-            before, after = joined[-1].rstrip(), line.strip()
+    for before, line, follows_full in zip(lines, lines[1:], full, strict=False):
+        if follows_full and line and not _ITEM.match(line):
+            after = line.lstrip()
             space = " " if before[-1:].isascii() and before[-1:].isalnum() and after[:1].isascii() else ""
-            joined[-1] = before + space + after
+            joined += [space, after]
         else:
-            joined.append(line)
-    return "\n".join(joined)
+            joined += ["\n", line]
+    return "".join(joined)
 
 
 _BROKEN_DECIMAL = re.compile(r"(?<=\d\.)\n(?=\d+[^\d.、)）])")

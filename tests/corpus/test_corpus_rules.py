@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import time
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -249,6 +250,14 @@ def test_wrapped_lines_join_paragraphs_and_keep_items() -> None:
         full + "條文。",
         "二、" + full[2:] + "。",
     ]
+
+
+def test_a_long_paragraph_of_wrapped_lines_takes_linear_time() -> None:
+    """A file of 14 MB may be one document: a minute where each line copies what is joined before it."""
+    began = time.monotonic()
+    joined = BY_NAME["wrapped_lines"]("\n".join(["為健全水利事業之發展並保障國民用水之權利及促進農工"] * 200_000), CONFIG)
+    assert "\n" not in joined
+    assert time.monotonic() - began < 10
 
 
 def test_wrapped_lines_leave_verse_alone() -> None:
