@@ -18,6 +18,7 @@ import json
 import os
 import platform
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -56,17 +57,31 @@ def _refusal(error: BaseException | None) -> OSError | None:
     return None
 
 
+def _reader_is_gone() -> bool:
+    """Whether who read our output has seen enough (``... --help | head -1``); if so, write no more of it."""
+    output = select.poll()
+    output.register(1, 0)
+    if gone := any(event & select.POLLERR for _, event in output.poll(0)):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return gone
+
+
 def run_cli(main: Callable[[], object]) -> NoReturn:
     """Run a program's ``main``; what the user can mend becomes one line on stderr and exit status 1.
 
     That is a :class:`UserError`, and a full disk, missing rights or an impossible path.
     """
     try:
-        main()
+        try:
+            main()
+        finally:
+            sys.stdout.flush()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _reader_is_gone():
+            sys.exit(141)
         if (reason := _refusal(error)) is None:
             raise
         where = f"{reason.filename}: " if reason.filename else ""

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
 import time
@@ -179,3 +180,16 @@ def test_a_manifest_is_found_by_its_folder_or_itself(folder: bool, tmp_path: Pat
     provenance.write_manifest(tmp_path, stage="corpus.build", config={"a": 1})
     given = tmp_path if folder else tmp_path / "manifest.json"
     assert provenance.read_manifest(given)["config"] == {"a": 1}
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
+    program = tmp_path / "long.py"
+    program.write_text("from provenance import run_cli\nrun_cli(lambda: print('x' * 1_000_000))\n")
+    environment = dict(os.environ, PYTHONPATH=str(Path(provenance.__file__).parent))
+    run = subprocess.Popen(
+        [sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+    run.stdout.read(10)
+    run.stdout.close()
+    assert run.wait(timeout=60) == 141
+    assert run.stderr.read() == b""
