@@ -47,7 +47,7 @@ def quality(payload: bytes, encoding: str) -> float:
 
 
 def characters(payload: bytes, encoding: str, errors: str = "strict") -> str:
-    """``payload`` in this encoding, which is known to be the right one; ``errors`` as for ``bytes.decode``."""
+    """``payload`` in an encoding that is known to be the right one; ``errors`` as for ``bytes.decode``."""
     text = payload.decode(encoding, errors)
     return text.translate(_BIG5_SIGNS) if encoding == "big5hkscs" else text
 
