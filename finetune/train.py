@@ -238,9 +238,13 @@ class Run:
         """The network's output for a batch of rows, and its attention mask (rows, longest)."""
         with_types = getattr(self.network.config, "type_vocab_size", 0) > 1
         inputs = model_inputs(rows, self.encoder.pad, with_types=with_types)
+        full = bool(inputs["attention_mask"].all())
         inputs = {name: tensor.to(self.device) for name, tensor in inputs.items()}
+        mask = inputs["attention_mask"]
+        if full:  # nothing is hidden: without a mask no layer adds one to its (tokens, tokens) scores
+            del inputs["attention_mask"]
         with autocast(self.device, self.config.dtype):
-            return self.network(**inputs), inputs["attention_mask"]
+            return self.network(**inputs), mask
 
     def fit(self, split: Split, seed: int, updates: int) -> tuple[list[float], int]:
         """Mean loss of each update, and the number of updates left out because the gradient overflowed."""
