@@ -48,7 +48,7 @@ def rule_line(line: str, config: CorpusConfig) -> str | None:
     return None if line and _RULE_LINE.match(line) else line
 
 
-_TABLE_ROW = re.compile(r"^\s*(?:\|(?:.*\|){2,}\s*$|[│┃║├┌└┝╔╠╚┏┣┗])")
+_TABLE_ROW = re.compile(r"^\s*(?:\|[^|]*\|.*\|\s*$|[│┃║├┌└┝╔╠╚┏┣┗])")
 
 
 @needs("[|│┃║├┌└┝╔╠╚┏┣┗]")
@@ -79,7 +79,7 @@ _FOOT = re.compile(r"(?<=[^\sA-Za-z0-9_)\]])\[\^?\d{1,3}\]")
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _EMPHASIS = re.compile(r"(?<![A-Za-z0-9_*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![A-Za-z0-9_*])")
 _CODE_SPAN = re.compile(r"(`+)([^`]+)\1")
-_BLOCK = re.compile(r"^\s*(?:>+\s*)*(?:#{1,6}\s+|##{1,5}(?=[^\s#])|[-*+•]\s+)|^\s*>[>\s]*")
+_BLOCK = re.compile(r"^[>\s]*(?:#{1,6}\s+|##{1,5}(?=[^\s#])|[-*+•]\s+)|^\s*>[>\s]*")
 _HEADING_END = re.compile(r"(?<=\S)\s+#{1,6}\s*$")
 
 

@@ -255,9 +255,36 @@ def test_wrapped_lines_join_paragraphs_and_keep_items() -> None:
 def test_a_long_paragraph_of_wrapped_lines_takes_linear_time() -> None:
     """A file of 14 MB may be one document: a minute where each line copies what is joined before it."""
     began = time.monotonic()
-    joined = BY_NAME["wrapped_lines"]("\n".join(["為健全水利事業之發展並保障國民用水之權利及促進農工"] * 200_000), CONFIG)
+    joined = BY_NAME["wrapped_lines"](
+        "\n".join(["為健全水利事業之發展並保障國民用水之權利及促進農工"] * 200_000), CONFIG
+    )
     assert "\n" not in joined
     assert time.monotonic() - began < 10
+
+
+UNITS = (
+    "（ ( 「」 《 http:// @ a.b < &# 1- | |a |字 ` * a@ -{ "
+    "版权 微信：a www. _ \\ a. 。 · 138 [ ]( {{ # - = <a , "
+    "， ： 责任编辑： （） 1.1 QQ：1 “ %E4 & &amp; 11010519491231002 010- $x \\( 的 ？！ ``` "
+    "> 2020年1月1日 12:30: &#x4e00; ├ "
+)
+
+
+@pytest.mark.parametrize("unit", UNITS.split())
+def test_no_line_takes_more_than_linear_time(unit: str) -> None:
+    """One line of a unit thousands of times, with and without spaces, that ends as prose does."""
+    began = time.monotonic()
+    for text in (unit * (30_000 // len(unit)), f"{unit} " * (30_000 // len(unit))):
+        rules.clean(f"{ARTICLE}\n{text}然后他说。", CONFIG)
+    assert time.monotonic() - began < 10
+
+
+def test_table_rows_end_with_a_bar() -> None:
+    """A row of many bars that ends otherwise once took time that doubled with each bar."""
+    assert BY_NAME["table_row"]("| 名 | 值 |  ", CONFIG) is None
+    assert BY_NAME["table_row"]("|||", CONFIG) is None
+    for line in ("| 名 |", "a | 名 | 值 |", "| 名 | 值", "| " * 60 + "值"):
+        assert BY_NAME["table_row"](line, CONFIG) == line
 
 
 def test_wrapped_lines_leave_verse_alone() -> None:
