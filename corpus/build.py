@@ -8,6 +8,8 @@ import os
 import shutil
 import sys
 import time
+import warnings
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -90,7 +92,12 @@ def run_steps(job: Job, runtime: Runtime, benchmark: decontaminate.Benchmark | N
     if ranks != expected:
         raise UserError(f"step read left {ranks} blocks instead of {expected}; run again with --overwrite")
     if not ranks:
-        raise UserError("the input holds no document; give other files")
+        counts = Counter[str]()
+        for file in (file for part in read_counts(job, "read") for file in part["files"]):
+            counts.update({k: n for k, n in file["skipped"].items() if k.startswith("skipped: ")})
+        reasons = ", ".join(f"{k.removeprefix('skipped: ')} {n:,}" for k, n in counts.most_common())
+        why = f" (left out: {reasons})" if reasons else ""
+        raise UserError(f"the input holds no document{why}; give other files")
     check_sources(job)
     sizes = [path.stat().st_size for path in blocks(job)]
     run_step("clean", clean_step, ranks, job, runtime, sizes)
@@ -136,6 +143,8 @@ def build(options: Options) -> Path:
     if runtime.executor == "local" and runtime.workers > 1:
         start_forkserver()
     check_config(config)
+    if runtime.workers < 1:
+        raise UserError(f"--workers {runtime.workers} is no number of processes; give 1 or more")
     paths = find_inputs(options)
     vocab = vocab_path(options.vocab)
     inputs = [input_identity(path) for path in paths]
@@ -209,6 +218,7 @@ def summary(out: Path) -> str:
 
 def main() -> None:
     """Entry point of ``python -m corpus.build``: the folder on stdout, everything else on stderr."""
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the workers are the parallelism
     out = build(parse(sys.argv[1:]))
     print(summary(out), file=sys.stderr)

@@ -118,8 +118,10 @@ def benchmark_files(folder: Path) -> list[Path]:
     """Every ``.json``, ``.jsonl``, ``.tsv``, ``.csv`` and ``.txt`` file below ``folder``, ``.gz`` too.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or no such folder.
     """
+    if not folder.is_dir():
+        raise UserError(f"{folder} is no folder; give the one that holds <task>/<split>.<suffix>")
     paths = sorted(p for p in folder.rglob("*") if Path(p.name.removesuffix(".gz")).suffix in KINDS)
     paths = [path for path in paths if path.is_file()]
     if not paths:

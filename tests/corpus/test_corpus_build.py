@@ -584,3 +584,17 @@ def test_presets_make_sense() -> None:
 def test_usage_error_exits_2(tmp_path: Path) -> None:
     done = run([], tmp_path / "out", "--lenght", "128")
     assert done.returncode == 2
+
+
+def test_what_cannot_be_built_says_why(tmp_path, capsys):
+    export = tmp_path / "only-redirects.xml"
+    head = "<title>甲</title><ns>0</ns><id>1</id><redirect title='乙' />"
+    page = f"<page>{head}<revision><text>x</text></revision></page>"
+    export.write_text(f"<mediawiki>{page}</mediawiki>", encoding="utf-8")
+    out = ["--out", str(tmp_path / "out"), "--no-progress"]
+    with pytest.raises(UserError, match=r"no document \(left out: redirect 1\)"):
+        build.build(build.parse([str(export), *out]))
+    with pytest.raises(UserError, match="--workers 0 is no number"):
+        build.build(build.parse([str(export), *out, "--workers", "0"]))
+    with pytest.raises(UserError, match="missing is no folder"):
+        build.build(build.parse([str(export), *out, "--benchmarks", str(tmp_path / "missing")]))
