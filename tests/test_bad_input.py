@@ -51,7 +51,7 @@ WARC = gzip.decompress((SAMPLE / "web-sample.warc.gz").read_bytes())
 WARC = WARC[: WARC.index(b"WARC/1", len(WARC) // 3)]
 PACKED = bz2.compress(WIKI)
 INPUTS = {  # file name: (its bytes, None where there is no file; what the message says)
-    "missing.xml": (None, "missing.xml names no file"),
+    "missing.xml": (None, "missing.xml' names no file"),
     "empty.xml": (b"", "empty.xml is empty"),
     "empty.jsonl.gz": (gzip.compress(b""), "empty.jsonl.gz is empty"),
     "cut.xml.bz2": (PACKED[: len(PACKED) // 2], "cut.xml.bz2 is cut off"),
