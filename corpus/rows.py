@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -74,8 +74,8 @@ def table_of(rows: Sequence[Row], ids: np.ndarray, word_starts: np.ndarray) -> p
     return pa.table(lists, schema=SCHEMA)
 
 
-def write_rows(path: Path, *tables: pa.Table) -> None:
-    """An Arrow stream file of all rows, written atomically; memory-mapped tables take no memory."""
+def write_rows(path: Path, tables: Iterable[pa.Table]) -> None:
+    """An Arrow stream file of all rows, written atomically; one table is in memory at a time."""
     with atomic_file(path) as partial, pa.ipc.new_stream(partial, SCHEMA) as writer:
         for table in tables:
             for batch in table.to_batches(max_chunksize=ROWS_PER_BATCH):
@@ -129,7 +129,7 @@ def finish_split(
         if len(group) == 1:
             link_or_copy(group[0], folder / name)
         else:
-            write_rows(folder / name, *map(read_rows, group))
+            write_rows(folder / name, map(read_rows, group))
         rows[name] = sum(read_rows(path).num_rows for path in group)
     digest = hashlib.sha256()
     for name in rows:

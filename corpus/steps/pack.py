@@ -82,7 +82,7 @@ def pack_step(data: Any, rank: int, world_size: int, job: Job) -> None:
         joined = pa.concat_tables(tables).combine_chunks()
         totals[n][f"rows_{split}"] += joined.num_rows
         totals[n][f"tokens_{split}"] += pc.sum(pc.list_value_length(joined["input_ids"])).as_py() or 0
-        write_rows(job.work / f"rows-{n}" / split / f"{name}.arrow", joined)
+        write_rows(job.work / f"rows-{n}" / split / f"{name}.arrow", [joined])
     table = table.append_column("tokens", [np.concatenate([np.empty(0, np.int64), *tokens])])
     table = table.append_column("unk", [np.concatenate([np.empty(0, np.int64), *unk])])
     write_json(

@@ -223,7 +223,7 @@ def test_shards_are_sized_by_bytes_case_35(tmp_path: Path) -> None:
     for part in range(10):
         files.append(tmp_path / "parts" / f"{part}.arrow")
         rows = [Row([(part, part + 3)], [])] if part != 4 else []
-        write_rows(files[-1], table_of(rows, ids, starts))
+        write_rows(files[-1], [table_of(rows, ids, starts)])
     assert finish_split(tmp_path / "one", "train", files) == {"data-00000-of-00001.arrow": 9}
     size = files[0].stat().st_size
     several = finish_split(tmp_path / "several", "train", files, shard_bytes=4 * size)
