@@ -10,6 +10,8 @@ MODEL  ?= data/pretrain/small/discriminator
 DATA   ?= data/tasks
 SEEDS  ?= 10
 PROCS  ?= 1
+RESULTS ?= results/runs
+TABLES ?= results/tables
 
 LAUNCH = $(PY) -m $(if $(filter-out 1,$(PROCS)),pretrain.launch $(PROCS),pretrain.train)
 
@@ -33,8 +35,8 @@ $(READY): requirements.lock pyproject.toml
 
 demo: $(READY)  ## the whole chain on the bundled sample, a few minutes on 2 cores
 	$(PY) -m corpus.build --preset sample --out data/demo/corpus
-	$(PY) -m pretrain.train tiny --corpus data/demo/corpus --out data/demo/pretrain --steps 300 --learning-rate 2e-4 --resume
-	$(PY) -m benchmarks.run data/demo/pretrain/discriminator --task all --seeds 2 --data benchmarks/sample --name demo-tiny --results data/demo/runs --epochs 20 --lr 3e-4 --batch-size 16
+	$(PY) -m pretrain.train tiny --corpus data/demo/corpus --out data/demo/pretrain --steps 300 --warmup 30 --learning-rate 2e-4 --resume
+	$(PY) -m benchmarks.run data/demo/pretrain/discriminator --task all --seeds 2 --data benchmarks/sample --name demo-tiny --results data/demo/runs --predictions data/demo/predictions --epochs 20 --lr 3e-4 --batch-size 16
 	$(PY) -m benchmarks.tables --results data/demo/runs --out data/demo/tables
 
 test: $(READY)  ## the test suite
@@ -55,13 +57,13 @@ pretrain-%: $(READY)  ## tiny mini small small-ex base large; CORPUS=name|folder
 fetch: $(READY)  ## TASK=name|all [DATA=dir]: download the task files
 	$(PY) -m benchmarks.fetch $(or $(TASK),all) --data $(DATA) $(ARGS)
 
-bench: $(READY)  ## TASK=name|all [MODEL=folder-or-hub-id] [SEEDS=10] [DATA=dir] [JOBS=n]
+bench: $(READY)  ## TASK=name|all [MODEL=folder-or-hub-id] [SEEDS=10] [DATA=dir] [JOBS=n] [RESULTS=dir TABLES=dir]
 	@$(if $(TASK),,echo "error: name a task: make bench TASK=cmrc2018|drcd|xnli|chnsenticorp|lcqmc|bq|all"; exit 2)
-	$(PY) -m benchmarks.run $(MODEL) --task $(TASK) --seeds $(SEEDS) --data $(DATA) $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
-	$(PY) -m benchmarks.tables
+	$(PY) -m benchmarks.run $(MODEL) --task $(TASK) --seeds $(SEEDS) --data $(DATA) --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
+	$(PY) -m benchmarks.tables --results $(RESULTS) --out $(TABLES)
 
-tables: $(READY)  ## results/runs + results/reference -> results/tables
-	$(PY) -m benchmarks.tables
+tables: $(READY)  ## results/runs + results/reference -> results/tables [RESULTS=dir TABLES=dir]
+	$(PY) -m benchmarks.tables --results $(RESULTS) --out $(TABLES)
 
 speed: $(READY)  ## our speed against peers, side by side in one run -> results/speed
 	$(PY) -m benchmarks.speed $(ARGS)

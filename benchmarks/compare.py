@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
+from benchmarks.console import table_console
 from benchmarks.groups import LABELS, Group, differences, load_groups
 from benchmarks.predictions import read_items
 from benchmarks.stats import Comparison, compare, holm
@@ -167,7 +167,7 @@ def run(
         results: folder of records.
         predictions: folder of predictions; where they are missing, only seeds are tested.
     """
-    console = Console()
+    console = table_console()
     groups = load_groups(results)
     tasks = get_tasks(task)
     if task == "all":

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rich import box
+from rich.console import Console
 from rich.table import Column, Table
 
 from benchmarks.groups import LABELS, PROTOCOLS, Group, columns, settings
@@ -18,6 +19,12 @@ BESIDE = {
     "ELECTRA-base": "published\nHFL ELECTRA\nbase",
 }
 SHORT = LABELS | {"accuracy": "acc."}
+
+
+def table_console() -> Console:
+    """For tables: a file or a pipe has no width, and cut numbers would be worth nothing there."""
+    console = Console()
+    return console if console.is_terminal else Console(width=160)
 
 
 def console_tables(groups: Sequence[Group], known: Sequence[Published]) -> list[Table]:

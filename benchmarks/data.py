@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
+from benchmarks.console import table_console
 from benchmarks.protocol import TaskData, load
 from benchmarks.tasks import get_task
 from corpus.script import script_of
@@ -34,7 +34,7 @@ def describe(
         limit: look at the first n training examples only.
     """
     loaded = load(get_task(task), data, limit)
-    console = Console()
+    console = table_console()
     console.print(f"{loaded.task.title}, protocol {loaded.protocol} {loaded.protocol_note}".rstrip())
     table = Table("", *loaded.splits)
     facts = {split: facts_of(loaded, split) for split in loaded.splits}

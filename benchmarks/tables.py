@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import tyro
-from rich.console import Console
 
 from benchmarks import plots, published, render
-from benchmarks.console import console_tables
+from benchmarks.console import console_tables, table_console
 from benchmarks.groups import LABELS, PROTOCOLS, Group, columns, load_groups, settings
 from benchmarks.page import Section, page
 from benchmarks.published import Published, load_published
@@ -266,7 +265,7 @@ def run(
         out: folder to write to.
     """
     groups, known = write_tables(results, reference, out)
-    console = Console()
+    console = table_console()
     for table in console_tables(groups, known):
         console.print(table, "")
     console.print(f"{sum(len(g.records) for g in groups)} records; tables are in {out}", highlight=False)

@@ -155,7 +155,9 @@ def build(options: Options) -> Path:
         benchmark = decontaminate.load_benchmark(options.benchmarks, config.convert)
         identity["benchmarks"] = {file: sha256_file(options.benchmarks / file) for file in benchmark.files}
     elif config.decontaminate:
-        raise UserError("--decontaminate needs the benchmark files: add --benchmarks DIR")
+        raise UserError(
+            "--decontaminate needs the benchmark files: add --benchmarks DIR (make corpus: DATA=DIR)"
+        )
     name = config_id(identity)
     out = options.out or DATA / "corpus" / name
     if out.exists() and not out.is_dir():

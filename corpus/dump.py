@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tempfile
 from pathlib import Path
 
 from corpus.download import download
@@ -38,8 +37,9 @@ def fetch_dump(folder: Path, date: str = "latest", mirror: str = MIRROR, progres
         print(f"dump {there[-1].name} lies there already: used", file=sys.stderr)
         return there[-1]
     address = f"{mirror.rstrip('/')}/zhwiki/{date}/zhwiki-{date}-sha1sums.txt"
-    with tempfile.TemporaryDirectory() as scratch:
-        sums = download(address, Path(scratch) / "sha1sums.txt", progress=False).read_text(encoding="utf-8")
+    listed = download(address, folder / address.rsplit("/", 1)[1], progress=False)
+    sums = listed.read_text(encoding="utf-8")
+    listed.unlink()  # the next latest is another
     found = _FILE.search(sums)
     if found is None:
         raise UserError(f"{address} lists no {NAMES}; name another date with --dump")

@@ -169,7 +169,7 @@ class Arguments:
     vocab: Path | None = None
     """vocab.txt to use; default: the cached one."""
     onnx: bool = False
-    """Write model.onnx too; needs the extra: pip install zh-electra[onnx]."""
+    """Write model.onnx too; needs the extra: pip install -e '.[onnx]'."""
 
 
 def main() -> None:

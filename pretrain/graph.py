@@ -39,7 +39,7 @@ def write_onnx(network: PreTrainedModel, path: Path) -> None:
         import onnx  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError as error:
-        raise UserError(f"--onnx needs {error.name}; install zh-electra[onnx]") from None
+        raise UserError(f"--onnx needs {error.name}; run .venv/bin/pip install -e '.[onnx]'") from None
     ids = torch.randint(1, network.config.vocab_size, (2, 9))
     inputs = {
         "input_ids": ids,

@@ -21,6 +21,15 @@ CPU = torch.device("cpu")
 SAMPLE = Path(__file__).parents[2] / "benchmarks" / "sample"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _forget_the_trainer():
+    """The Trainer leaves its bf16 behind in accelerate's global state, for all later tests here."""
+    yield
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
 @pytest.fixture(scope="module")
 def without_dropout(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("speed") / "model"

@@ -94,7 +94,13 @@ def test_interrupt_while_workers_start(tmp_path: Path, vocab_path: Path) -> None
     command = [sys.executable, "-m", "corpus.build", "--preset", "sample", "--workers", "2"]
     command += ["--vocab", str(vocab_path), "--out", str(out)]
     with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     ) as build:
         while not list(out.glob(".work/*/*/logs/read/executor.json")):
             assert build.poll() is None
