@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 
@@ -24,7 +25,7 @@ SHORT = LABELS | {"accuracy": "acc."}
 def table_console() -> Console:
     """For tables: a file or a pipe has no width, and cut numbers would be worth nothing there."""
     console = Console()
-    return console if console.is_terminal else Console(width=160)
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=160)
 
 
 def console_tables(groups: Sequence[Group], known: Sequence[Published]) -> list[Table]:

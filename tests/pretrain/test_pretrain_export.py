@@ -46,7 +46,7 @@ def test_onnx(kind, tmp_path):
 
 def test_onnx_without_its_packages(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(UserError, match=r"zh-electra\[onnx\]"):
+    with pytest.raises(UserError, match=r"needs onnx; run .*\[onnx\]"):
         write_onnx(ElectraForPreTraining(ElectraConfig(vocab_size=9, **CONFIG)), tmp_path / "m.onnx")
 
 
