@@ -5,21 +5,26 @@ Paired twice: over the seeds both have, from their records, and over the items, 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import pandas as pd
 import tyro
 from rich.table import Table
 
+from benchmarks.arguments import Folder, named, optional
 from benchmarks.console import table_console
+from benchmarks.frames import csv_text
 from benchmarks.groups import LABELS, Group, differences, load_groups
+from benchmarks.items import item_frame
 from benchmarks.predictions import read_items
 from benchmarks.stats import Comparison, compare, holm
 from benchmarks.task import Task
 from benchmarks.tasks import get_task, get_tasks
-from provenance import UserError, run_cli
+from provenance import UserError, run_cli, write_text
 
 Cell = tuple[str, str]  # (split, metric)
 
@@ -82,7 +87,8 @@ def compare_models(
     """Every comparable pair of groups of two models on a task.
 
     Raises:
-        UserError: a model has no record on the task, or no pair is comparable.
+        UserError: a model has no record on the task, it is compared with itself in one setting, or no pair is
+            comparable.
     """
     sides = []
     for model in (model_a, model_b):
@@ -94,7 +100,16 @@ def compare_models(
                 f"there are no records of {model} on {task.name}; models with records on it: {known}"
             )
         sides.append(found)
-    matches = [(a, b) for a in sides[0] for b in sides[1] if a is not b and comparable(a, b)]
+    if model_a == model_b:  # its settings with each other, each pair once
+        if len(sides[0]) == 1:
+            raise UserError(
+                f"{model_a} has records of one setting alone on {task.name}: there is nothing to compare; "
+                "name two models, or run it with another setting, such as --lr"
+            )
+        candidates = list(itertools.combinations(sides[0], 2))
+    else:
+        candidates = list(itertools.product(sides[0], sides[1]))
+    matches = [(a, b) for a, b in candidates if comparable(a, b)]
     if not matches:
         raise UserError(
             f"{model_a} and {model_b} have no records on {task.name} with the same data, protocol and seeds; "
@@ -148,11 +163,12 @@ def _title(pair: Pair, words: dict[str, str]) -> str:
 
 
 def run(
-    model_a: tyro.conf.Positional[str],
-    model_b: tyro.conf.Positional[str],
+    model_a: Annotated[str, tyro.conf.Positional, named(metavar="MODEL_A")],
+    model_b: Annotated[str, tyro.conf.Positional, named(metavar="MODEL_B")],
     task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK[,TASK]|all")],
-    results: Path = Path("results/runs"),
-    predictions: Path = Path("data/predictions"),
+    results: Folder = Path("results/runs"),
+    predictions: Folder = Path("data/predictions"),
+    items: Annotated[Path | None, optional(metavar="FILE.csv")] = None,
 ) -> None:
     """Compare two models over the seeds and items both have, under the same protocol and data.
 
@@ -162,10 +178,12 @@ def run(
 
     Args:
         model_a: name of the first model, as in the results folder, or its Hub id.
-        model_b: name of the second.
+        model_b: name of the second; the first again compares its settings.
         task: one task, several joined by commas, or all those on which both have records.
         results: folder of records.
         predictions: folder of predictions; where they are missing, only seeds are tested.
+        items: also write a table of the items (of test where there is one), those on which the models differ
+            most first: gold, mean scores over the common seeds, commonest predictions.
     """
     console = table_console()
     groups = load_groups(results)
@@ -178,7 +196,8 @@ def run(
     adjusted: Sequence[float | None] = [None] * len(pairs)
     if len(pairs) > 1:
         adjusted = holm([c.p_permutation if c.p is None else c.p for c in headlines])
-    words = differences(g for pair in pairs for g in (pair.a, pair.b)) if len(pairs) > len(tasks) else {}
+    several = len(pairs) > len(tasks) or model_a == model_b
+    words = differences(g for pair in pairs for g in (pair.a, pair.b)) if several else {}
     for pair, value in zip(pairs, adjusted, strict=True):
         console.print(main_table(pair, _title(pair, words), value))
         if any(r.degenerate for g in (pair.a, pair.b) for r in g.records):
@@ -186,6 +205,10 @@ def run(
         if any(c.items is None for c in pair.cells.values()):
             console.print(f"predictions of some seeds are not in {predictions}: the items were not tested")
         console.print()
+    if items is not None:
+        parts = [item_frame(pair.a, pair.b, *pair.headline, predictions) for pair in pairs]
+        write_text(items, csv_text(pd.concat(parts)))
+        console.print(f"items: {items}", highlight=False)
 
 
 def main() -> None:

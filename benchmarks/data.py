@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import tyro
 from rich.table import Table
 
+from benchmarks.arguments import AnyInt, Folder, TaskName
 from benchmarks.console import table_console
 from benchmarks.protocol import TaskData, load
 from benchmarks.tasks import get_task
@@ -21,17 +22,17 @@ QUANTILES = (0.5, 0.95, 1.0)
 
 
 def describe(
-    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")],
+    task: TaskName,
     /,
-    data: Path = Path("data/tasks"),
-    limit: int | None = None,
+    data: Folder = Path("data/tasks"),
+    limit: AnyInt = None,
 ) -> None:
     """Describe a task's files as the benchmark reads them.
 
     Args:
         task: name of the task.
         data: folder with <task>/<split> files.
-        limit: look at the first n training examples only.
+        limit: look at the first n training examples only; by default all.
     """
     loaded = load(get_task(task), data, limit)
     console = table_console()

@@ -24,6 +24,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.arguments import Folder, named, optional
 from benchmarks.task import File, Task
 from benchmarks.tasks import get_task, get_tasks
 from corpus.download import download
@@ -245,10 +246,10 @@ def _origin(status: Status) -> str:
 
 
 def fetch(
-    task: tyro.conf.Positional[str],
-    data: Path = Path("data/tasks"),
-    mirror: Annotated[str | None, tyro.conf.arg(metavar="URL")] = None,
-    dataset: Annotated[str | None, tyro.conf.arg(metavar="OWNER/NAME[:CONFIGURATION]")] = None,
+    task: Annotated[str, tyro.conf.Positional, named(metavar="TASK[,TASK]|all")],
+    data: Folder = Path("data/tasks"),
+    mirror: Annotated[str | None, optional(metavar="URL")] = None,
+    dataset: Annotated[str | None, optional(metavar="OWNER/NAME[:CONFIGURATION]")] = None,
 ) -> None:
     """Download, verify and unpack the published files of a task; say how to get what cannot be downloaded.
 

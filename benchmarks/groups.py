@@ -19,6 +19,8 @@ LABELS = {
     "f1": "F1",
     "accuracy": "accuracy",
     "accuracy_unseen": "accuracy on inputs not in train",
+    "own_exact_match": "EM by the task's own scorer",
+    "own_f1": "F1 by the task's own scorer",
 }
 # What the seeds of one bench_id must have in common; environment and code may differ and are in the records.
 COMMON = ("model", "task_version", "protocol", "protocol_note", "config", "examples", "data_sha256")

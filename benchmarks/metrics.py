@@ -131,6 +131,17 @@ def span_items(
     return {"exact_match": [em for em, _ in scored], "f1": [f1 for _, f1 in scored]}
 
 
+def task_span_items(
+    gold: Mapping[str, Sequence[str]], predictions: Mapping[str, str], own_metric: str = ""
+) -> dict[str, list[float]]:
+    """:func:`span_items`, and with ``own_metric`` also ``own_exact_match`` and ``own_f1`` by that metric."""
+    items = span_items(gold, predictions)
+    if own_metric:
+        own = span_items(gold, predictions, SPAN_METRICS[own_metric])
+        items |= {f"own_{name}": values for name, values in own.items()}
+    return items
+
+
 def label_items(gold: Mapping[str, int], predictions: Mapping[str, int]) -> dict[str, list[float]]:
     """``accuracy`` (0 or 1) of every gold id in turn; an id without prediction counts as wrong."""
     return {"accuracy": [float(predictions.get(key) == label) for key, label in gold.items()]}

@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import torch
 import tyro
 
-from benchmarks.metrics import label_items, percent, span_items
+from benchmarks.arguments import Model, TaskName, named
+from benchmarks.metrics import label_items, percent, task_span_items
 from benchmarks.protocol import refusal
 from benchmarks.readers import read_file
 from benchmarks.settings import resolve
@@ -28,12 +29,12 @@ from provenance import MANIFEST, UserError, read_manifest, run_cli, write_json, 
 
 
 def run(
-    model: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")],
-    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")],
+    model: Model,
+    task: TaskName,
     file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
     /,
     *,
-    out: Path,
+    out: Annotated[Path, named(metavar="FILE")],
     batch_size: int = 32,
 ) -> None:
     """Predict every item of a file, and score the predictions where the file holds real gold.
@@ -101,7 +102,7 @@ def score(task: Task, examples: Sequence[Any], rows: Sequence[Mapping[str, Any]]
     """Scores of the items, 0 to 1."""
     given = {row["id"]: row["prediction"] for row in rows}
     if task.kind == "span":
-        return span_items({example.id: example.answers for example in examples}, given)
+        return task_span_items({example.id: example.answers for example in examples}, given, task.own_metric)
     return label_items({example.id: example.label for example in examples}, given)
 
 

@@ -29,8 +29,8 @@ def write_predictions(path: Path, gold: Mapping[str, Any], predictions: Sequence
     return sha256_file(path)
 
 
-def read_items(predictions: Path | str, record: Record, split: str) -> dict[str, dict[str, float]] | None:
-    """``{metric: {id: score, 0 to 1}}`` of a record's split; None where its predictions are not at hand.
+def read_rows(predictions: Path | str, record: Record, split: str) -> list[dict[str, Any]] | None:
+    """The kept lines of a record's split, in the order of the items; None where they are not at hand.
 
     Raises:
         UserError: they are not those of the record, or hold no gold.
@@ -44,6 +44,18 @@ def read_items(predictions: Path | str, record: Record, split: str) -> dict[str,
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
     if any("gold" not in row for row in rows):
         raise UserError(f"{path} holds no gold; delete its record and run its seed again")
+    return rows
+
+
+def read_items(predictions: Path | str, record: Record, split: str) -> dict[str, dict[str, float]] | None:
+    """``{metric: {id: score, 0 to 1}}`` of a record's split; None where its predictions are not at hand.
+
+    Raises:
+        UserError: as :func:`read_rows`.
+    """
+    rows = read_rows(predictions, record, split)
+    if rows is None:
+        return None
     gold, given = {row["id"]: row["gold"] for row in rows}, {row["id"]: row["prediction"] for row in rows}
     items = span_items(gold, given) if get_task(record.task).kind == "span" else label_items(gold, given)
     return {metric: dict(zip(gold, values, strict=True)) for metric, values in items.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +33,6 @@ class Published:
     def text(self) -> str:
         """``max (mean)``; either alone where only that is published, a mean in brackets."""
         return " ".join(filter(None, [self.max, f"({self.mean})" if self.mean else ""]))
-
-
-def as_row(row: Published) -> tuple[str, ...]:
-    """In the order of FIELDS."""
-    return dataclasses.astuple(row)
 
 
 def load_published(reference: Path | str) -> list[Published]:

@@ -19,14 +19,14 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.groups import LABELS
+from benchmarks.arguments import AnyFloat, AnyFolder, AnyInt, AnyName, Flag, Folder, Model, optional
+from benchmarks.groups import LABELS, Group, columns
 from benchmarks.jobs import run_jobs
 from benchmarks.keep import best_on_dev, keep_best
 from benchmarks.plan import DEFAULT_MODEL, Plan, differences, facts_of, load_tasks, make_plan, work
 from benchmarks.record import read_record
 from benchmarks.seeds import Seeds, hold_seeds
 from benchmarks.settings import converted_corpus
-from benchmarks.stats import summarise
 from benchmarks.trial import model_folder
 from provenance import UserError, plain, run_cli
 
@@ -34,25 +34,25 @@ from provenance import UserError, plain, run_cli
 
 
 def run(
-    model: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")] = DEFAULT_MODEL,
+    model: Model = DEFAULT_MODEL,
     /,
     *,
-    task: str | None = None,
+    task: Annotated[str | None, optional(metavar="TASK[,TASK]|all")] = None,
     seeds: Seeds = tuple(range(10)),
-    replay: Annotated[Path | None, tyro.conf.arg(name="from", metavar="FILE")] = None,
-    name: str | None = None,
-    data: Path = Path("data/tasks"),
-    results: Path = Path("results/runs"),
-    predictions: Path = Path("data/predictions"),
-    jobs: int | None = None,
-    lr: float | None = None,
-    epochs: int | None = None,
-    batch_size: int | None = None,
-    dtype: Literal["bf16", "fp32"] | None = None,
-    map_quotes: tyro.conf.FlagCreatePairsOff[bool] = False,
-    limit: int | None = None,
-    save_model: Path | None = None,
-    explain: tyro.conf.FlagCreatePairsOff[bool] = False,
+    replay: Annotated[Path | None, optional(name="from", metavar="FILE")] = None,
+    name: AnyName = None,
+    data: Folder = Path("data/tasks"),
+    results: Folder = Path("results/runs"),
+    predictions: Folder = Path("data/predictions"),
+    jobs: AnyInt = None,
+    lr: AnyFloat = None,
+    epochs: AnyInt = None,
+    batch_size: AnyInt = None,
+    dtype: Annotated[Literal["bf16", "fp32"] | None, optional(metavar="{bf16,fp32}")] = None,
+    map_quotes: Flag = False,
+    limit: AnyInt = None,
+    save_model: AnyFolder = None,
+    explain: Flag = False,
 ) -> None:
     """Fine-tune and score a model on tasks, several seeds each.
 
@@ -201,14 +201,18 @@ def _cores() -> int:
 
 
 def _summary(console: Console, plans: Sequence[Plan], facts: Mapping[str, Any], seeds: Sequence[int]) -> None:
-    table = Table("task", "split", "metric", "max (mean) ± std", "n", "protocol", title=facts["name"])
+    heads = ("task", "split", "metric", "max (mean) ± std", "n", "95 % of a run\nover its items", "protocol")
+    table = Table(*heads, title=facts["name"])
     for plan in plans:
         records = plan.records(seeds)
-        for split in records[0].scores if records else ():
-            for metric in records[0].scores[split]:
-                found = summarise({record.seed: record.scores[split][metric] for record in records})
-                row = (plan.task.title, split, metric, found.text, str(found.n), plan.data.protocol)
-                table.add_row(*row)
+        group = Group(tuple(records))
+        for split, metric in columns(plan.task, [group]):
+            found = group.summary(split, metric)
+            if found is not None:
+                bounds = group.item_interval(split, metric)
+                noise = f"{bounds[0]:.2f} to {bounds[1]:.2f}" if bounds else ""
+                row = (split, LABELS.get(metric, metric), found.text, str(found.n), noise)
+                table.add_row(plan.task.title, *row, plan.data.protocol)
         dull = sorted({r.degenerate_reason for r in records if r.degenerate_reason})
         if dull:
             console.print(

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from benchmarks.arguments import TaskName
 from benchmarks.formats import decode
 from benchmarks.metrics import SPAN_METRICS, label_items, percent, span_items
 from benchmarks.readers import read_file
@@ -22,7 +23,7 @@ from provenance import UserError, run_cli
 
 
 def score(
-    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")],
+    task: TaskName,
     gold: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="GOLD")],
     predictions: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PREDICTIONS")],
     /,

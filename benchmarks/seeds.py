@@ -34,6 +34,13 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(chosen))
 
 
+def seeds_text(seeds: Sequence[int]) -> str:
+    """What :func:`parse_seeds` reads as these seeds, in short."""
+    if tuple(seeds) == tuple(range(len(seeds))):
+        return str(len(seeds))
+    return ",".join(map(str, seeds)) + ("," if len(seeds) == 1 else "")
+
+
 Seeds = Annotated[
     tuple[int, ...],
     PrimitiveConstructorSpec(
@@ -41,7 +48,7 @@ Seeds = Annotated[
         metavar="N|A-B|A,B",
         instance_from_str=lambda arguments: parse_seeds(arguments[0]),
         is_instance=lambda value: isinstance(value, tuple),
-        str_from_instance=lambda seeds: [",".join(map(str, seeds)) + ("," if len(seeds) == 1 else "")],
+        str_from_instance=lambda seeds: [seeds_text(seeds)],
     ),
 ]
 

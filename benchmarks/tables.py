@@ -6,22 +6,20 @@ own. The same records give the same bytes: sorted, without dates or facts of the
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pandas as pd
 import tyro
 
-from benchmarks import plots, published, render
+from benchmarks import frames, plots, published, render
+from benchmarks.arguments import Folder
 from benchmarks.console import console_tables, table_console
 from benchmarks.groups import LABELS, PROTOCOLS, Group, columns, load_groups, settings
 from benchmarks.page import Section, page
 from benchmarks.published import Published, load_published
 from benchmarks.render import Sheet
-from benchmarks.stats import bootstrap_interval
 from benchmarks.task import Task
 from benchmarks.tasks import get_tasks
 from provenance import atomic_file, run_cli
@@ -47,12 +45,6 @@ PLOTS: tuple[tuple[str, str, str, Callable[[plots.Series], float | None]], ...] 
         "FLOPs of pretraining",
         lambda series: series.flops,
     ),
-)
-FIELDS = (
-    *("task", "model", "parameters", "weights_sha256", "protocol", "protocol_note", "setting", "bench_id"),
-    *("split", "metric", "n", "max", "mean", "median", "min", "std", "interval_low", "interval_high"),
-    *("items", "item_error", "items_low", "items_high", "ceiling", "at_best_dev", "best_dev_seed"),
-    *("degenerate", "seeds", "values"),
 )
 
 
@@ -137,57 +129,6 @@ def overall_sheets(tasks: Sequence[Task], groups: Sequence[Group], known: Sequen
     return sheets + published.sheets(known, wanted, titles, notes=False)
 
 
-def item_error(metric: str, mean: float, items: int) -> float | None:
-    """Standard error, in points, of a share of right items: ``√(p (100 - p) / items)``; None for F1."""
-    return math.sqrt(mean * (100 - mean) / items) if metric in ("accuracy", "exact_match") else None
-
-
-def long_rows(tasks: Sequence[Task], groups: Sequence[Group]) -> list[list[str]]:
-    """One row per group, split and metric, in the order of FIELDS; floats with four digits."""
-    rows = []
-    words = settings(groups)
-    for task in tasks:
-        mine = [group for group in groups if group.first.task == task.name]
-        for group in sorted(mine, key=lambda g: PROTOCOLS.index(g.first.protocol)):
-            for split, metric in columns(task, [group]):
-                s = group.summary(split, metric)
-                if s is None:
-                    continue
-                low_high = bootstrap_interval(s.values) or (None, None)
-                best = group.at_best_dev(metric) if split == "test" else None
-                first = group.first
-                items = first.examples[split]
-                numbers = (s.max, s.mean, s.median, s.min, s.std, *low_high)
-                interval = group.item_interval(split, metric) or (None, None)
-                ceiling = first.ceiling.get(split, {}).get(metric)
-                more = (item_error(metric, s.mean, items), *interval, ceiling, best and best[1])
-                rows.append(
-                    [
-                        *(
-                            task.name,
-                            group.name,
-                            str(first.model["parameters"]),
-                            first.model["weights_sha256"],
-                        ),
-                        *(first.protocol, first.protocol_note, words[first.bench_id], first.bench_id),
-                        *(split, metric, str(s.n)),
-                        *("" if number is None else f"{number:.4f}" for number in numbers),
-                        "" if metric not in task.metrics else str(items),
-                        *("" if number is None else f"{number:.4f}" for number in more),
-                        *(str(best[0]) if best else "", str(group.degenerate)),
-                        *(" ".join(map(str, s.seeds)), " ".join(f"{v:.4f}" for v in s.values)),
-                    ]
-                )
-    return rows
-
-
-def table_csv(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """CSV text with ``\\n`` line ends."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([header, *rows])
-    return text.getvalue()
-
-
 def _drawings(tasks: Sequence[Task], series: Sequence[plots.Series]) -> dict[str, tuple[str, bytes, str]]:
     """Name -> (caption, PNG, SVG) of each of PLOTS."""
     found = {}
@@ -202,7 +143,8 @@ def write_tables(
 ) -> tuple[list[Group], list[Published]]:
     """Write the tables of each task and of all together, and return what was read.
 
-    ``<task>`` and ``overall`` as .md, .tex, .png and .csv (measured); ``<task>-published.csv``; the plots
+    ``<task>`` and ``overall`` as .md, .tex, .png and .csv (measured); ``<task>-published.csv``;
+    ``scores.csv``, a row for every seed; the plots
     ``parameters`` and ``pretraining`` as .png and .svg; ``index.html``. ``pictures=False`` leaves out the
     .png and .svg files, which take seconds.
 
@@ -225,17 +167,19 @@ def write_tables(
         titles = [f"{split} {metric}" for _, split, metric in there]
         sheets = measured_sheets(task, mine) + published.sheets(rows, there, titles, prefix=f"{task.title}: ")
         pages.append((task.name, task.title, [task], sheets, task.note))
-        files[f"{task.name}-published.csv"] = table_csv(published.FIELDS, map(published.as_row, rows))
+        facts = pd.DataFrame(rows, columns=published.FIELDS)
+        files[f"{task.name}-published.csv"] = frames.csv_text(facts)
     pages.append(("overall", "All tasks", tasks, overall_sheets(tasks, groups, known), ""))
     for name, title, of, sheets, note in pages:
         files[f"{name}.md"] = render.markdown(title, " ".join(filter(None, [LEGEND, note])), sheets)
         files[f"{name}.tex"] = render.latex(name, sheets)
-        files[f"{name}.csv"] = table_csv(FIELDS, long_rows(of, groups))
+        files[f"{name}.csv"] = frames.csv_text(frames.by_group(of, groups))
         if pictures:  # the rows of others are many and stay in the text
             drawn = [
                 sheet for sheet in sheets if not sheet.title.lower().endswith(published.HEADINGS["others"])
             ]
             files[f"{name}.png"] = plots.png(plots.picture(title, drawn))
+    files["scores.csv"] = frames.csv_text(frames.by_seed(tasks, groups))
     series = plots.measured(tasks, groups) + plots.published(tasks, known)
     drawings = _drawings(tasks, series) if pictures else {}
     files |= {f"{name}.png": png for name, (_, png, _) in drawings.items()}
@@ -253,9 +197,9 @@ def write_tables(
 
 
 def run(
-    results: Path = Path("results/runs"),
-    reference: Path = Path("results/reference"),
-    out: Path = Path("results/tables"),
+    results: Folder = Path("results/runs"),
+    reference: Folder = Path("results/reference"),
+    out: Folder = Path("results/tables"),
 ) -> None:
     """Write the results tables (Markdown, CSV, LaTeX with booktabs, PNG, HTML) and print a short one.
 

@@ -54,6 +54,8 @@ class Task:
         labels: class names in the order of their numbers.
         label_aliases: other spellings of a label.
         join_chinese: remove spaces beside Chinese characters (a word-segmented training file).
+        own_metric: entry of :data:`benchmarks.metrics.SPAN_METRICS`, where the task's own scorer is not
+            CMRC 2018's: its scores are given besides.
         max_answer_length: longest predicted answer in tokens (span tasks).
         learning_rates: model family -> learning rate on this task, as HFL published it for the base size
             (ELECTRA's depends on size alone).
@@ -82,6 +84,7 @@ class Task:
     labels: tuple[str, ...] = ()
     label_aliases: Mapping[str, str] = field(default_factory=dict)
     join_chinese: bool = False
+    own_metric: str = ""
     max_answer_length: int | None = None
     learning_rates: Mapping[str, float] = field(default_factory=dict)
     stand_in: File | None = None
@@ -98,4 +101,5 @@ def identity(task: Task) -> dict[str, object]:
     """What of a task can change a score: everything but where its files lie and what is said about it."""
     hidden = {"files", "licence", "citation", "homepage", "apply", "note", "stand_in", "title", "order"}
     hidden.add("learning_rates")  # the one that counts is in the settings
+    hidden.add("own_metric")  # more scores of the same predictions
     return {f.name: getattr(task, f.name) for f in dataclasses.fields(task) if f.name not in hidden}

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from benchmarks.data import overlap
-from benchmarks.metrics import degenerate_labels, degenerate_spans, label_items, percent, span_items
+from benchmarks.metrics import degenerate_labels, degenerate_spans, label_items, percent, task_span_items
 from benchmarks.predictions import predictions_folder, write_predictions
 from benchmarks.protocol import TaskData, load
 from benchmarks.record import Record, bench_id, seed_name, write_record
@@ -142,12 +142,13 @@ def score_split(
 ) -> dict[str, list[float]]:
     """Each metric of the task for each item, 0 to 1.
 
-    ``accuracy_unseen`` holds the items whose input train does not hold, where it holds some.
+    A span task with a scorer of its own has its scores besides (``own_f1``). ``accuracy_unseen`` is over the
+    items whose input train does not hold, where it holds some.
     """
     rows = data.splits[split]
     given = {row["id"]: row["prediction"] for row in predictions}
     if task.kind == "span":
-        return span_items({row.id: row.answers for row in rows}, given)
+        return task_span_items({row.id: row.answers for row in rows}, given, task.own_metric)
     gold = {row.id: row.label for row in rows}
     items = label_items(gold, given)
     seen = {row.id for row in overlap(data.splits["train"], rows)}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import torch
 import tyro
 from rich.console import Console
 
+from benchmarks.arguments import AnyFolder, AnyInt, Device, Flag, Folder, optional
 from benchmarks.speed import corpus, finetune, pretrain
 from benchmarks.speed.turns import Measurement, Setting, measure, report
 from corpus.sources import expand_inputs
@@ -35,28 +36,36 @@ MEASURED: dict[str, Callable[[Setting], Measurement]] = {
 
 
 def run(
-    what: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[WHAT ...]")] = (),
-    device: Literal["cpu", "cuda"] | None = None,
-    quick: bool = False,
+    what: Annotated[
+        tuple[str, ...],
+        tyro.conf.Positional,
+        optional(
+            metavar="[WHAT ...]",
+            help=f"measurements to make, of {', '.join(MEASURED)}; by default all.",
+        ),
+    ] = (),
+    device: Device = None,
+    quick: Flag = False,
     rounds: int = 5,
-    threads: int | None = None,
-    text: tuple[str, ...] = (),
-    wiki: Path = ROOT / "corpus" / "sample" / "zhwiki-sample.xml",
-    tasks: Path = ROOT / "benchmarks" / "sample",
-    model: Path | None = None,
-    out: Path = Path("results/speed"),
+    threads: AnyInt = None,
+    text: Annotated[tuple[str, ...], optional(metavar="[INPUT ...]")] = (),
+    wiki: Annotated[Path, optional(metavar="FILE")] = ROOT / "corpus" / "sample" / "zhwiki-sample.xml",
+    tasks: Annotated[Path, optional(metavar="DIR")] = ROOT / "benchmarks" / "sample",
+    model: AnyFolder = None,
+    out: Folder = Path("results/speed"),
 ) -> None:
     """Measure our speed against peers in one run and write <what>-<device>.json and .md.
 
     Args:
-        what: measurements to make; default: all.
+        what: names of measurements; by default all.
         device: cpu or cuda; by default cuda where there is one.
         quick: smaller inputs and 3 rounds.
         rounds: turns of each contestant that count; at least 3 (whole builds take fewer).
         threads: CPU threads of a training step; by default PyTorch's choice.
         text: corpus files to build from; by default the bundled sample, repeated.
-        wiki: MediaWiki export whose pages are repeated.
-        tasks: folder of benchmark files to look for in the corpus, and to fine-tune on.
+        wiki: MediaWiki export whose pages are repeated; by default the bundled one.
+        tasks: folder of benchmark files to look for in the corpus, and to fine-tune on; by default the
+            bundled ones.
         model: folder of a model to fine-tune; by default `mini` with random weights.
         out: folder to write to.
     """

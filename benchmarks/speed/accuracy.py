@@ -6,13 +6,14 @@ import statistics
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 import tyro
 from rich.console import Console
 
+from benchmarks.arguments import AnyFolder, AnyInt, Device, Folder, optional
 from benchmarks.render import Sheet, markdown
 from benchmarks.speed.finetune import TRAINER, Outcome, Work, ours, trainer, work_of
 from benchmarks.speed.turns import Setting, processor
@@ -40,19 +41,19 @@ def summary(name: str, scores: Sequence[float]) -> list[str]:
 
 
 def run(
-    tasks: Path = ROOT / "benchmarks" / "sample",
-    model: Path | None = None,
+    tasks: Annotated[Path, optional(metavar="DIR")] = ROOT / "benchmarks" / "sample",
+    model: AnyFolder = None,
     rows: int = 2000,
     epochs: int = 3,
     seeds: int = 3,
-    device: Literal["cpu", "cuda"] | None = None,
-    threads: int | None = None,
-    out: Path = Path("results/speed"),
+    device: Device = None,
+    threads: AnyInt = None,
+    out: Folder = Path("results/speed"),
 ) -> None:
     """Fine-tune the same start on ChnSentiCorp by ours and by the Trainer; compare accuracies on dev.
 
     Args:
-        tasks: folder of benchmark files.
+        tasks: folder of benchmark files; by default the bundled ones.
         model: folder of a model; by default `mini` with random weights.
         rows: training examples, repeated where the task has fewer.
         epochs: passes over them.

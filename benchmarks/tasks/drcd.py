@@ -30,10 +30,11 @@ TASK = Task(
     max_length=512,
     epochs=2,
     learning_rates={"bert": 3e-5, "ernie": 8e-5},
+    own_metric="drcd",
     max_answer_length=100,
     licence="CC BY-SA 3.0",
     citation="Shao et al., DRCD: a Chinese Machine Reading Comprehension Dataset, arXiv:1806.00920",
     homepage="https://github.com/DRCKnowledgeTeam/DRCD",
-    note="Scored with the CMRC 2018 scorer, as in HFL's tables; benchmarks.score offers DRCD's own metric.",
+    note="Scored with the CMRC 2018 scorer, as in HFL's tables, and besides with DRCD's own.",
     order=2,
 )

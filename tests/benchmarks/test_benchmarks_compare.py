@@ -1,11 +1,13 @@
 """Paired comparison of two models over their records."""
 
+import csv
 import dataclasses
 
 import pytest
 
 from benchmarks.compare import compare_models, run
-from benchmarks.groups import load_groups
+from benchmarks.groups import Group, load_groups
+from benchmarks.items import item_frame
 from benchmarks.predictions import predictions_folder, write_predictions
 from benchmarks.record import Record, write_record
 from benchmarks.tasks import TASKS
@@ -92,6 +94,23 @@ def test_every_pair_of_settings_is_shown_and_told_apart(results, capsys, monkeyp
     assert "learning rate 0.0002" in printed
 
 
+def test_a_model_with_itself(results, capsys, monkeypatch):
+    """Of one setting there is nothing to compare; of two, one pair, each told by what it differs in."""
+    with pytest.raises(UserError, match=r"a has records of one setting alone on .*name two models"):
+        run("a", "a", TASK.name, results)
+    monkeypatch.setenv("COLUMNS", "160")
+    for seed in range(3):
+        changes = {"bench_id": "second", "config": {"learning_rate": 2e-4}}
+        write_record(results, record("a", seed, 60.0, **changes))
+    (pair,) = compare_models(load_groups(results), "a", "a", TASK, results)
+    assert {pair.a.first.bench_id, pair.b.first.bench_id} == {"id-a", "second"}
+    assert abs(pair.cells["dev", "accuracy"].difference) == 7.0
+    run("a", "a", TASK.name, results)
+    printed = capsys.readouterr().out
+    assert "learning rate 0.0001" in printed
+    assert "learning rate 0.0002" in printed
+
+
 @pytest.fixture
 def with_items(tmp_path):
     """Six seeds: A has 9 of 10 items right, B the same but for three of them; returns (runs, predictions)."""
@@ -116,6 +135,44 @@ def test_items_are_paired_too(with_items):
     assert found.p_items == pytest.approx(0.25, abs=0.015)
     assert found.p == found.p_items
     assert found.interval_both[0] < 30 < found.interval_both[1]
+
+
+def test_items_are_written_those_that_differ_most_first(with_items, tmp_path, capsys):
+    """B alone is wrong on items 1 to 3, both on item 0: the four columns of each, gold by its name."""
+    runs, kept = with_items
+    run("a", "b", TASK.name, runs, kept, tmp_path / "items.csv")
+    assert "items.csv" in capsys.readouterr().out
+    with open(tmp_path / "items.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows] == [f"dev-{i}" for i in (1, 2, 3, 0, 4, 5, 6, 7, 8, 9)]
+    right, wrong = TASK.labels[1], TASK.labels[0]
+    assert rows[0] == {
+        **{"task": TASK.name, "split": "dev", "id": "dev-1", "gold": right},
+        **{"score_a": "100.0000", "prediction_a": right, "score_b": "0.0000", "prediction_b": wrong},
+        "difference": "100.0000",
+    }
+    assert [row["difference"] for row in rows[3:]] == ["0.0000"] * 7
+    predictions_of_a = predictions_folder(kept, "a", TASK.name, "id-a")
+    (predictions_of_a / "seed-05.dev.jsonl").unlink()
+    with pytest.raises(UserError, match=r"predictions of a on .* seed 5, are not in"):
+        run("a", "b", TASK.name, runs, kept, tmp_path / "items.csv")
+
+
+def test_several_answers_and_the_commonest_prediction_of_items(tmp_path):
+    """Of three seeds two say 乙丙; the main metric of spans is F1: 0.5, 0.5 and 1."""
+    task = next(task for task in TASKS.values() if task.kind == "span")
+    groups = []
+    for model, given in (("a", ["乙丙", "乙", "乙丙"]), ("b", ["丁", "丁", "丁"])):
+        records = []
+        for seed, text in enumerate(given):
+            path = predictions_folder(tmp_path, model, task.name, f"id-{model}") / f"seed-0{seed}.dev.jsonl"
+            digest = write_predictions(path, {"1": ["乙", "甲乙"]}, [{"id": "1", "prediction": text}])
+            records.append(record(model, seed, 0.0, task=task.name, predictions_sha256={"dev": digest}))
+        groups.append(Group(tuple(records)))
+    (row,) = item_frame(*groups, "dev", "f1", tmp_path).to_dict("records")
+    assert (row["gold"], row["prediction_a"], row["prediction_b"]) == ("乙 | 甲乙", "乙丙", "丁")
+    assert row["score_a"] == pytest.approx(100 * (2 / 3 + 1 + 2 / 3) / 3)
+    assert row["difference"] == row["score_a"]
 
 
 def test_several_tasks_are_corrected_for(with_items, capsys, monkeypatch):

@@ -14,6 +14,7 @@ from benchmarks.metrics import (
     longest_common_run,
     percent,
     span_items,
+    task_span_items,
 )
 
 
@@ -67,6 +68,14 @@ def test_drcds_own_metric_is_a_bag_of_characters():
     assert cmrc(["甲乙丙丁"], "甲丙丁乙")[1] == 0.5
     assert drcd(["《紅樓夢》，"], "紅樓夢") == (1, 1)
     assert drcd(["「紅樓夢」"], "紅樓夢")[0] == 0  # corner brackets are not among its marks
+
+
+def test_a_task_with_a_scorer_of_its_own_has_both_scores():
+    """As HFL reports it, and as the task's authors do: 甲丙丁乙 has the right bag of characters."""
+    gold, given = {"1": ["甲乙丙丁"], "2": ["《戊》"]}, {"1": "甲丙丁乙", "2": "戊"}
+    items = task_span_items(gold, given, "drcd")
+    assert percent(items) == {"exact_match": 50.0, "f1": 75.0, "own_exact_match": 50.0, "own_f1": 100.0}
+    assert task_span_items(gold, given) == span_items(gold, given)
 
 
 def test_longest_common_run_equals_the_quadratic_definition():

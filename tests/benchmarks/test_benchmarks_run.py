@@ -146,6 +146,16 @@ def test_scores_on_inputs_that_train_does_not_hold(data):
     assert percent(score_split(task, loaded, "dev", dev)) == {"accuracy": 100.0}
 
 
+def test_a_task_with_a_scorer_of_its_own_has_its_scores_too():
+    """DRCD: one character of four is lost to the longest common run, none to the bag of characters."""
+    task = get_task("drcd")
+    loaded = load(task, ROOT / "benchmarks/sample")
+    row = dataclasses.replace(loaded.splits["dev"][0], answers=("甲乙丙丁",))
+    loaded.splits["dev"][:] = [row]
+    items = score_split(task, loaded, "dev", [{"id": row.id, "prediction": "甲丙丁乙"}])
+    assert items == {"exact_match": [0.0], "f1": [0.5], "own_exact_match": [0.0], "own_f1": [1.0]}
+
+
 def test_a_whole_run_then_nothing_is_left_to_do(tiny_model, data, tmp_path, capsys):
     places = {"data": data, "results": tmp_path / "runs", "predictions": tmp_path / "predictions"}
     arguments = {"task": "chnsenticorp", "seeds": (4,), "epochs": 1, "name": "toy", **places}

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks import plots, tables
+from benchmarks.frames import item_error
 from benchmarks.groups import Group, load_groups
 from benchmarks.published import load_published
 from benchmarks.record import Record, record_path, write_record
 from benchmarks.render import Sheet, escape
-from benchmarks.tables import item_error, run
+from benchmarks.tables import run
 from benchmarks.tasks import TASKS
 from provenance import UserError, write_json
 
@@ -101,6 +102,23 @@ def test_measured_row_carries_everything(results, tmp_path):
     assert "63.40 (62.82) ± 0.39, n 10" in page(out, "overall.md")
 
 
+def test_every_seed_has_a_row_of_its_own(results, tmp_path):
+    """Long form, as pandas and R want it; numbers of items are whole where some rows have none."""
+    scores = {"dev": {"accuracy": 50.0}, "test": {"accuracy": 51.0, "accuracy_unseen": 40.0}}
+    intervals = {"test": {"accuracy": [45.5, 56.25]}}
+    write_record(results, record(10, 0, 0, scores=scores, intervals=intervals, degenerate=True))
+    write_tables(results, REFERENCE, tmp_path / "out")
+    rows = rows_of(tmp_path / "out", "scores.csv")
+    assert len(rows) == 2 * 10 + 3
+    test = {row["seed"]: row for row in rows if (row["split"], row["metric"]) == ("test", "accuracy")}
+    assert [float(test[str(seed)]["score"]) for seed in range(10)] == TEN
+    last = test["10"]
+    assert (last["items_low"], last["items_high"], last["items"]) == ("45.5000", "56.2500", "10")
+    assert (last["degenerate"], test["9"]["degenerate"], test["9"]["items_low"]) == ("1", "0", "")
+    (unseen,) = [row for row in rows if row["metric"] == "accuracy_unseen"]
+    assert (unseen["score"], unseen["items"]) == ("40.0000", "")
+
+
 def test_best_dev_seed_is_the_lowest_of_equals():
     group = Group((record(2, 50.0, 1.0), record(5, 60.0, 2.0), record(7, 60.0, 3.0)))
     assert group.at_best_dev("accuracy") == (5, 2.0)
@@ -119,7 +137,7 @@ def test_same_bytes_each_time_and_whatever_machine_or_date(results, few, tmp_pat
     write_tables(moved, few, tmp_path / "two", pictures=True)
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "two").iterdir())
-    assert len(names) == 5 * len(TASKS) + 4 + 4 + 1  # tasks, overall, two plots, the page
+    assert len(names) == 5 * len(TASKS) + 4 + 4 + 2  # tasks, overall, two plots, all seeds, the page
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
 
