@@ -19,7 +19,7 @@ import transformers
 from finetune.folder import TOKENIZER_FILES, WEIGHTS, locate, quiet, read_config
 from finetune.tokens import load_encoder
 from pretrain.config import config_from
-from pretrain.flops import step_flops
+from pretrain.flops import run_flops
 from provenance import MANIFEST, UserError, sha256_file, verify_manifest
 
 Kind = Literal["text", "span"]
@@ -197,6 +197,6 @@ def _pretraining_flops(manifest: Mapping[str, Any]) -> int | None:
     if manifest.get("stage") != "pretrain.export":
         return None
     try:
-        return step_flops(config_from(manifest["config"])) * (manifest.get("step") or 0)
+        return run_flops(config_from(manifest["config"]), manifest.get("step") or 0)
     except UserError:  # an export of another version: its model can be used all the same
         return None

@@ -16,6 +16,7 @@ CURVE = {
     "tokens": "{:,}",
     "loss": "{:.2f}",
     "generator_loss": "{:.3f}",
+    "encoder_loss": "{:.3f}",
     "discriminator_loss": "{:.4f}",
     "fake_entropy": "{:.4f}",
 }
@@ -24,8 +25,8 @@ USE = {
     "each token how likely it was replaced.",
     "generator": "It fills in [MASK] and is what the discriminator was trained against. Fine-tune the "
     "discriminator, not this.",
-    "encoder": "Fine-tune it on Chinese classification or reading comprehension. Its own head fills in "
-    "[MASK].",
+    "encoder": "Fine-tune it on Chinese classification or reading comprehension. Its own head says "
+    "which token belongs to a place.",
 }
 TITLE = {
     "discriminator": "An ELECTRA discriminator",
@@ -39,8 +40,10 @@ def encoder_parameters(network: PreTrainedModel) -> int:
     return sum(p.numel() for p in network.base_model.parameters())
 
 
-def _shown(form: str, value: float | None) -> str:
-    return "not finite" if value is None else form.format(value)
+def _shown(form: str, name: str, entry: dict[str, float | None]) -> str:
+    """What a table says of an entry that a stage of the run may not have."""
+    value = entry.get(name)
+    return form.format(value) if value is not None else "not finite" if name in entry else ""
 
 
 def curve(run: Path) -> str:
@@ -57,7 +60,7 @@ def curve(run: Path) -> str:
         "|---:" * len(columns) + "|",
     ]
     lines += [
-        "| " + " | ".join(_shown(form, entry[name]) for name, form in columns.items()) + " |"
+        "| " + " | ".join(_shown(form, name, entry) for name, form in columns.items()) + " |"
         for entry in shown
     ]
     held = {k.removeprefix("heldout_"): v for e in entries for k, v in e.items() if k.startswith("heldout_")}

@@ -14,9 +14,10 @@ import tyro
 from pretrain.checkpoint import STAGE as CHECKPOINT_STAGE
 from pretrain.config import PRESETS, PretrainConfig, Runtime, SizeName, config_from, differences
 from pretrain.masking import MASKINGS
-from pretrain.model import SHARINGS
-from pretrain.objectives import OBJECTIVES
+from pretrain.objectives import OBJECTIVES, check
 from pretrain.optim import SCHEDULES, branch_steps, stable_steps
+from pretrain.sharing import SHARINGS
+from pretrain.start import parse_sources
 from provenance import UserError, read_manifest, verify_manifest, write_json
 
 STAGE = "pretrain.train"
@@ -74,7 +75,8 @@ def parse(arguments: Sequence[str]) -> Arguments:
     """Command line to settings: the preset (or ``--from``), then what the options change.
 
     Raises:
-        UserError: an unknown name, a manifest of another stage, or a branch that is none.
+        UserError: an unknown name, settings that do not fit each other, a manifest of another stage, or a
+            branch that is none.
         SystemExit: with status 2 for bad usage, such as an unknown size or none.
     """
 
@@ -93,6 +95,9 @@ def parse(arguments: Sequence[str]) -> Arguments:
     for name, choices in CHOICES.items():
         if (value := getattr(final.config, name)) not in choices:
             raise UserError(f"{name} {value!r} is not known; choose of {', '.join(choices)}")
+    check(final.config)
+    system = OBJECTIVES[final.config.objective]
+    parse_sources(final.continue_from, list(system.parts), system.given)
     if final.decay_from is not None:
         _check_branch(final.decay_from, base, final.config)
     return final
@@ -103,6 +108,15 @@ def _branch(checkpoint: Path) -> PretrainConfig:
     config = _stored(checkpoint)
     if config.schedule != "wsd":
         raise UserError(f"{checkpoint} is of a run with schedule {config.schedule}; a branch needs wsd")
+    moving = [
+        name for name in ("final_mask_fraction", "final_temperature") if getattr(config, name) is not None
+    ]
+    if moving or len(OBJECTIVES[config.objective].stages(config)) > 1:
+        what = moving[0] if moving else f"objective {config.objective}"
+        raise UserError(
+            f"{checkpoint} is of a run with {what}, which goes by the length of the run: "
+            "a branch would not be a run of its own length; start one"
+        )
     return replace(config, steps=branch_steps(_step(checkpoint), config.decay))
 
 

@@ -35,9 +35,11 @@ class Size:
     max_positions: int = 512
     dropout: float = 0.1
     """Dropout rate of hidden states and of attention probabilities."""
+    initializer_range: float = 0.02
+    """Standard deviation of the normal distribution that weights are drawn from."""
 
     def __post_init__(self) -> None:
-        for name in ("layers", "hidden", "heads", "embedding", "generator_fraction"):
+        for name in ("layers", "hidden", "heads", "embedding", "generator_fraction", "initializer_range"):
             if getattr(self, name) <= 0:
                 raise UserError(f"{name} is {getattr(self, name)}; it must be above 0")
         if not 0 <= self.dropout < 1:
@@ -66,13 +68,28 @@ class PretrainConfig:
     decay: float = 0.1
     """Share of the run in which the rate of wsd decays."""
     objective: str = "rtd"
-    """Training objective: an entry of pretrain.objectives.OBJECTIVES (rtd, mlm)."""
+    """Training objective, an entry of pretrain.objectives.OBJECTIVES: rtd (ELECTRA), mlm (BERT), rtd-masked
+    (loss at chosen positions only), replace-mlm and all-tokens-mlm (originals of drawn tokens, at chosen or
+    at all positions), random (no generator), two-stage (generator first), adversarial (generator rewarded
+    for fooling), frozen (generator from a folder)."""
     sharing: str = "embeddings"
-    """What the networks share: an entry of pretrain.model.SHARINGS (embeddings, none)."""
+    """What the networks share, an entry of pretrain.sharing.SHARINGS: embeddings, none, all (one encoder, two
+    heads; needs equal sizes), gdes (the generator's word table, detached, plus a residual)."""
     masking: str = "token"
-    """What is masked as one unit: an entry of pretrain.masking.MASKINGS (token, word)."""
+    """What is masked as one unit, an entry of pretrain.masking.MASKINGS: token, word, ngram (of 1 to 4
+    words)."""
     mask_fraction: float = 0.15
     """Share of a row's tokens that is chosen."""
+    final_mask_fraction: float | None = None
+    """That share at the end of the run, reached in a straight line; default: it stays."""
+    replacements: Literal["uniform", "unigrams"] = "uniform"
+    """What random draws from: all ids alike, or as often as they stand in the corpus."""
+    switch: float = 0.5
+    """Share of the run after which two-stage freezes its generator and trains its discriminator."""
+    temperature: float = 1.0
+    """Of the draws from frozen's generator; above 1 they are more random."""
+    final_temperature: float | None = None
+    """That temperature at the end of the run, reached in a straight line; default: it stays."""
     discriminator_weight: float = 50.0
     """Of the discriminator's loss in the sum with the generator's (both in nats per token)."""
     initial_unigrams: bool = False
@@ -100,13 +117,23 @@ class PretrainConfig:
                 raise UserError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.warmup < 0 or not 0 < self.learning_rate < math.inf:
             raise UserError("warmup must not be negative and learning_rate must be a number above 0")
-        for name in ("mask_fraction", "decay", "initial_fake_rate"):
-            if not 0 < getattr(self, name) < 1:
-                raise UserError(f"{name} {getattr(self, name)} is not a share between 0 and 1")
+        for name in ("mask_fraction", "final_mask_fraction", "switch", "decay", "initial_fake_rate"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < 1:
+                raise UserError(f"{name} {value} is not a share between 0 and 1")
+        for name in ("temperature", "final_temperature"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise UserError(f"{name} {value} is not a number above 0")
         if self.length > self.shape.max_positions:
             raise UserError(
                 f"length {self.length} is above the model's {self.shape.max_positions} positions; lower it"
             )
+
+
+def ramp(first: float, last: float | None, step: int, steps: int) -> float:
+    """A setting that moves in a straight line over a run; ``first`` for good where ``last`` is None."""
+    return first if last is None else first + (last - first) * step / steps
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Runs side by side: ``python -m pretrain.curves RUN... --out DIR`` writes a table of them and one picture.
+"""Runs side by side: ``python -m pretrain.curves RUN... --out DIR`` writes tables of them and one picture.
 
 ``runs.csv`` has a line a run: settings that differ between them, and the last held-out metrics.
-``curves.csv`` has a line a held-out evaluation, ``curves.png`` shows them over tokens.
+``curves.csv`` has a line a held-out evaluation, ``curves.png`` shows them over tokens or operations. With
+``--name NAME`` the files are ``NAME-runs.csv``, ``NAME.csv`` and ``NAME.png``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tyro
 
@@ -19,6 +20,15 @@ from provenance import UserError, atomic_file, plain, run_cli
 
 HELDOUT = "heldout_"
 FACTS = ("step", "tokens", "flops", "tokens_per_second")
+DEFAULT_NAME = "curves"
+# What a picture is drawn over: a log line's entry, what one unit of the axis is, and the axis's name.
+AXES = {"tokens": (1e6, "million tokens"), "flops": (1e12, "TFLOP of matrix products")}
+PANELS = (
+    (("generator_loss", "encoder_loss"), "nats", "filling in: held-out loss at the chosen positions"),
+    (("below_entropy",), "nats", "discriminator: entropy of the fake rate minus held-out loss"),
+    (("token_cosine",), "cosine", "mean cosine between token vectors, last layer"),
+    (("auc",), "%", "discriminator: AUC"),
+)
 
 
 @dataclass(frozen=True)
@@ -73,55 +83,68 @@ def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def write_tables(runs: Sequence[Run], out: Path) -> None:
-    """``runs.csv`` and ``curves.csv`` under ``out``."""
+def write_tables(runs: Sequence[Run], out: Path, name: str = DEFAULT_NAME) -> None:
+    """``runs.csv`` and ``curves.csv`` under ``out``; their names follow ``name``."""
     differ = [
-        name
-        for name in dict.fromkeys(name for run in runs for name in run.settings)
-        if len({json.dumps(run.settings.get(name)) for run in runs}) > 1
+        setting
+        for setting in dict.fromkeys(setting for run in runs for setting in run.settings)
+        if len({json.dumps(run.settings.get(setting)) for run in runs}) > 1
     ]
     _write(
-        out / "runs.csv",
+        out / ("runs.csv" if name == DEFAULT_NAME else f"{name}-runs.csv"),
         [
             {"run": run.name, **{k: run.settings.get(k) for k in differ}, **columns(run.entries[-1])}
             for run in runs
         ],
     )
-    _write(out / "curves.csv", [{"run": r.name, **columns(entry)} for r in runs for entry in r.entries])
+    _write(out / f"{name}.csv", [{"run": r.name, **columns(entry)} for r in runs for entry in r.entries])
 
 
-def draw(runs: Sequence[Run], path: Path) -> None:
-    """One picture: the loss of filling in, and how far the discriminator is below its fake rate's entropy.
+def draw(runs: Sequence[Run], path: Path, over: str = "tokens") -> None:
+    """One picture, of :data:`PANELS`: how well tokens are filled in and replaced ones found.
 
-    On that line (0) it knows how many tokens are replaced and not which.
+    The line at 0 is the entropy of the fake rate: on it a discriminator knows how many tokens are replaced
+    and not which. Dashed is the network that users fine-tune where there is a generator beside it.
+
+    Args:
+        over: an entry of :data:`AXES`.
     """
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.lines import Line2D
 
-    figure, ((filling, below), (cosine, auc)) = pyplot.subplots(2, 2, figsize=(11, 8), sharex=True)
-    for run in runs:
-        rows = [columns(entry) for entry in run.entries]
-        for axes, names in (
-            (filling, ("generator_loss", "encoder_loss")),
-            (below, ("below_entropy",)),
-            (cosine, ("token_cosine",)),
-            (auc, ("auc",)),
-        ):
+    unit, axis = AXES[over]
+    figure, grid = pyplot.subplots(2, 2, figsize=(11, 8), sharex=True)
+    looks = [(f"C{index % 10}", ".x^s"[index // 10 % 4]) for index in range(len(runs))]
+    for axes, (names, measure, title) in zip(grid.flat, PANELS, strict=True):
+        for run, (color, marker) in zip(runs, looks, strict=True):
+            rows = [columns(entry) for entry in run.entries]
+            solid = True
             for name in names:
-                points = [(row["tokens"] / 1e6, row[name]) for row in rows if row.get(name) is not None]
+                points = [(row[over] / unit, row[name]) for row in rows if row.get(name) is not None]
                 if points:
-                    axes.plot(*zip(*points, strict=True), marker=".", label=run.name)
-    below.axhline(0, color="black", linewidth=1)
-    filling.set(ylabel="nats", title="filling in: held-out loss")
-    below.set(ylabel="nats", title="discriminator: entropy of the fake rate minus held-out loss")
-    cosine.set(
-        ylabel="cosine", xlabel="million tokens", title="mean cosine between token vectors, last layer"
-    )
-    auc.set(ylabel="%", xlabel="million tokens", title="discriminator: AUC")
-    handles, labels = filling.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
+                    style = "-" if solid else "--"
+                    axes.plot(
+                        *zip(*points, strict=True),
+                        style,
+                        color=color,
+                        marker=marker,
+                        markersize=4,
+                        linewidth=1,
+                    )
+                    solid = False
+        if names == ("below_entropy",):
+            axes.axhline(0, color="black", linewidth=1)
+        axes.set(ylabel=measure, title=title)
+    for axes in grid[1]:
+        axes.set(xlabel=axis)
+    handles = [
+        Line2D([], [], color=color, marker=marker, label=r.name)
+        for r, (color, marker) in zip(runs, looks, strict=True)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize="small")
     figure.tight_layout(rect=(0, 0.03 + 0.02 * (len(runs) // 4 + 1), 1, 1))
     with atomic_file(path) as partial:
         figure.savefig(partial, dpi=110, format="png", metadata={"Software": ""})
@@ -135,15 +158,20 @@ class Arguments:
     runs: tyro.conf.Positional[list[Path]]
     """Folders of runs, finished or not."""
     out: Path
-    """Folder that receives runs.csv, curves.csv and curves.png."""
+    """Folder that receives the tables and the picture."""
+    name: str = DEFAULT_NAME
+    """What the files are called: runs.csv, curves.csv and curves.png, else NAME-runs.csv, NAME.csv, NAME.png.
+    """
+    over: Literal["tokens", "flops"] = "tokens"
+    """What the picture is drawn over: tokens read, or operations of matrix products."""
 
 
 def main() -> None:
     """Entry point of ``python -m pretrain.curves``."""
     given = tyro.cli(Arguments, prog="python -m pretrain.curves")
     runs = [read_run(folder) for folder in given.runs]
-    write_tables(runs, given.out)
-    draw(runs, given.out / "curves.png")
+    write_tables(runs, given.out, given.name)
+    draw(runs, given.out / f"{given.name}.png", given.over)
     print(f"written to {given.out}")
 
 

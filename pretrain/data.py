@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from corpus.vocab import PAD
-from pretrain.config import PretrainConfig
+from pretrain.config import PretrainConfig, ramp
 from pretrain.masking import ELECTRA_HIDING, MASKINGS, Hiding, hide
 from provenance import UserError, read_manifest, verify_manifest
 
@@ -131,14 +131,25 @@ def row_indices(config: PretrainConfig, rows: int, step: int) -> np.ndarray:
     )
 
 
+def mask_fraction(config: PretrainConfig, step: int) -> float:
+    """Share of a row's tokens that is chosen at ``step``."""
+    return ramp(config.mask_fraction, config.final_mask_fraction, step, config.steps)
+
+
 def make_batch(
-    rows: PackedRows, indices: np.ndarray, scores: np.ndarray, config: PretrainConfig, hiding: Hiding
+    rows: PackedRows,
+    indices: np.ndarray,
+    scores: np.ndarray,
+    config: PretrainConfig,
+    hiding: Hiding,
+    step: int,
 ) -> Batch:
     """Tensors of some rows, padded to the longest.
 
     Args:
         indices: (n,) row numbers.
         scores: (2, n, length) uniform numbers: who is chosen, who is hidden.
+        step: of the run, for what share of the tokens is chosen.
     """
     input_ids = rows.padded("input_ids", indices).astype(np.int64)
     if input_ids.shape[1] > config.length:
@@ -147,7 +158,8 @@ def make_batch(
         )
     scores = scores[:, :, : input_ids.shape[1]]
     starts = rows.padded("word_starts", indices)
-    chosen = MASKINGS[config.masking](input_ids, scores[0], config.length, config.mask_fraction, starts)
+    fraction = mask_fraction(config, step)
+    chosen = MASKINGS[config.masking](input_ids, scores[0], config.length, fraction, starts)
     present = input_ids != PAD
     return Batch(
         input_ids=torch.from_numpy(input_ids),
@@ -175,7 +187,7 @@ def train_batches(
     scores = np.random.default_rng([_MASKS, config.seed, step]).random(shape, dtype=np.float32)
     local = config.batch_size // processes
     return [
-        make_batch(rows, indices[at : at + micro], scores[:, at : at + micro], config, hiding)
+        make_batch(rows, indices[at : at + micro], scores[:, at : at + micro], config, hiding, step)
         for at in range(rank * local, (rank + 1) * local, micro)
     ]
 
@@ -183,10 +195,11 @@ def train_batches(
 def heldout_batches(
     rows: PackedRows, config: PretrainConfig, limit: int, size: int, hiding: Hiding = ELECTRA_HIDING
 ) -> list[Batch]:
-    """Batches over the first ``limit`` rows with masks that are the same at every step of every run."""
-    count = min(limit, len(rows))
+    """Batches over the first ``limit`` rows with masks that are the same at every step of every run: as many
+    as at its end."""
+    count, end = min(limit, len(rows)), config.steps
     scores = np.random.default_rng([_HELDOUT, 0]).random((2, count, config.length), dtype=np.float32)
     return [
-        make_batch(rows, np.arange(at, min(at + size, count)), scores[:, at : at + size], config, hiding)
+        make_batch(rows, np.arange(at, min(at + size, count)), scores[:, at : at + size], config, hiding, end)
         for at in range(0, count, size)
     ]

@@ -13,7 +13,8 @@ from torch.nn import functional
 from pretrain.config import PretrainConfig
 from pretrain.data import Batch
 from pretrain.device import autocast
-from pretrain.objectives import Loss, Objective, add_losses, mean_losses
+from pretrain.objectives import Objective
+from pretrain.system import Loss, add_losses, mean_losses
 
 
 def entropy(rate: float) -> float:
@@ -49,8 +50,11 @@ def evaluate(
 ) -> dict[str, float]:
     """Metrics over ``batches``, the same masks and draws at every call; leaves the random state as it was.
 
+    Args:
+        step: the last one trained: what depends on it is as it was then.
+
     Returns:
-        ``heldout_`` entries. Nats: ``loss`` and ``<network>_loss`` of its parts. Percent:
+        ``heldout_`` entries. Nats: ``loss`` and ``<name>_loss`` of its terms. Percent:
         ``<network>_accuracy`` of the most likely id, ``generator_accuracy_sampled`` where ids are drawn.
         Where replaced tokens are looked for, those of :func:`detection_metrics`; "all original" would be
         right for 1 - fake rate of the tokens, so accuracy is not among them. ``token_cosine`` is
@@ -70,7 +74,6 @@ def evaluate(
             batch = cpu_batch.to(device)
             with autocast(device, config.dtype):
                 out = objective(batch, step)
-            present = slice(None) if batch.attention_mask is None else batch.attention_mask.bool()
             original = batch.input_ids.flatten()[batch.positions]
             counts.update(chosen=len(batch.positions), tokens=batch.tokens)
             add_losses(losses, out.losses)
@@ -79,8 +82,10 @@ def evaluate(
             if out.sampled is not None:
                 right["generator_accuracy_sampled"] += int((out.sampled == original).sum())
             if out.logits is not None and out.replaced is not None:
-                scores.append(out.logits[present].flatten().float().cpu().numpy())
-                labels.append(out.replaced[present].flatten().cpu().numpy())
+                mask = batch.attention_mask if out.logits.dim() == 2 else None
+                asked = slice(None) if mask is None else mask.bool()
+                scores.append(out.logits[asked].flatten().float().cpu().numpy())
+                labels.append(out.replaced[asked].flatten().cpu().numpy())
         first = batches[0].to(device)
         with autocast(device, config.dtype):
             hidden = model.hidden_states(next(iter(model.parts)), first.input_ids, first)

@@ -7,7 +7,6 @@ baseline any pretraining must beat.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from pretrain.checkpoint import last_checkpoint, load_checkpoint
 from pretrain.config import PRESETS, PretrainConfig, SizeName, config_from
 from pretrain.graph import write_onnx
 from pretrain.model import Electra
-from pretrain.objectives import build_model
+from pretrain.objectives import OBJECTIVES, build_model
 from pretrain.quiet import quiet
 from provenance import UserError, atomic_folder, plain, run_cli, sha256_file, write_manifest, write_text
 
@@ -36,9 +35,10 @@ def export_network(
 
     With ``onnx`` also as ``model.onnx`` (:func:`pretrain.graph.write_onnx`).
 
-    Tied weights are stored once; transformers ties them again on loading.
+    Tied weights are stored once; transformers ties them again on loading. ``network`` is left in fp32 on the
+    CPU.
     """
-    network = copy.deepcopy(network).cpu().float().eval()
+    network = network.cpu().float().eval()
     network.tie_weights()
     with atomic_folder(folder) as partial, quiet():
         network.save_pretrained(partial)
@@ -68,7 +68,7 @@ def export_model(
     run: Path | None = None,
     onnx: bool = False,
 ) -> list[Path]:
-    """Write ``out/<network>`` for every network of ``model``; returns these folders.
+    """Write ``out/<network>`` for every network of ``model`` that ``config`` trains; returns these folders.
 
     Args:
         name: in results, of the network that users fine-tune; the others get ``-<network>``.
@@ -80,8 +80,8 @@ def export_model(
         onnx: write ``model.onnx`` too.
     """
     folders = []
-    for number, part in enumerate(model.parts):
-        network, called = getattr(model, part), f"{name}-{part}" if number else name
+    for number, part in enumerate(OBJECTIVES[config.objective].trained(config)):
+        network, called = model.standalone(part), f"{name}-{part}" if number else name
         export_network(
             network,
             out / part,

@@ -12,10 +12,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pretrain.config import PretrainConfig, Size
+from pretrain.data import mask_fraction
 from pretrain.masking import masked_count
-from pretrain.model import ELECTRA, Part
+from pretrain.model import ELECTRA, Part, generator_shape
 from pretrain.objectives import OBJECTIVES
 
+Accounting = Literal["torch", "paper"]
+# Passes over a network: forward and, where it is trained, backward, which costs twice that; the paper's
+# accounting has it cost the same.
+TRAINED: dict[Accounting, int] = {"torch": 3, "paper": 2}
+PAPER_MASKED = 0.15625  # share of chosen tokens in the paper's accounting where 0.15 are asked for
 # Operations per element as the paper's authors count them (google-research/electra, flops_computation.py).
 DROPOUT, LAYER_NORM, GELU, SOFTMAX = 4, 5, 8, 5
 
@@ -24,7 +30,7 @@ DROPOUT, LAYER_NORM, GELU, SOFTMAX = 4, 5, 8, 5
 class Network:
     """A network of a system; ``ffn`` is the inner width of its feed-forward layers."""
 
-    head: str
+    part: Part
     layers: int
     hidden: int
     heads: int
@@ -34,9 +40,8 @@ class Network:
 
 def network(part: Part, size: Size) -> Network:
     """``part`` at ``size``."""
-    width = round(size.hidden * size.generator_fraction) if part.narrow else size.hidden
-    heads = max(1, width // 64) if part.narrow else size.heads
-    return Network(part.head, size.layers, width, heads, size.embedding, 4 * width)
+    width, heads = generator_shape(size) if part.narrow else (size.hidden, size.heads)
+    return Network(part, size.layers, width, heads, size.embedding, 4 * width)
 
 
 def _matrix_products(net: Network, length: int) -> int:
@@ -47,16 +52,32 @@ def _matrix_products(net: Network, length: int) -> int:
     return 2 * s * (net.layers * layer + projection)
 
 
-def torch_row(size: Size, length: int, masked: int, parts: Mapping[str, Part] = ELECTRA) -> int:
-    """Matrix-product operations of one row's training step."""
-    forward = 0
-    for net in (network(part, size) for part in parts.values()):
-        forward += _matrix_products(net, length)
-        if net.head == "detection":
-            forward += 2 * length * (net.hidden**2 + net.hidden)
+def torch_row(
+    size: Size,
+    length: int,
+    masked: int,
+    parts: Mapping[str, Part] = ELECTRA,
+    passes: Mapping[str, int] | None = None,
+) -> int:
+    """Matrix-product operations of one row's training step.
+
+    Args:
+        masked: chosen positions of a row.
+        passes: forward passes that each network's work amounts to; default: all are trained.
+    """
+    total = 0
+    for name, part in parts.items():
+        net = network(part, size)
+        positions = masked if part.at == "chosen" else length
+        forward = _matrix_products(net, length)
+        if part.head == "detection":
+            forward += 2 * positions * (net.hidden**2 + net.hidden)
         else:
-            forward += 2 * masked * (net.hidden * size.embedding + size.embedding * size.vocab_size)
-    return 3 * forward
+            forward += 2 * positions * (net.hidden * size.embedding + size.embedding * size.vocab_size)
+        if part.unit:
+            forward += 2 * positions * net.hidden
+        total += (TRAINED["torch"] if passes is None else passes[name]) * forward
+    return total
 
 
 def _paper_layer(net: Network, length: int) -> int:
@@ -69,26 +90,51 @@ def _paper_layer(net: Network, length: int) -> int:
 
 
 def paper_row(
-    size: Size, length: int, masked_share: float = 0.15625, parts: Mapping[str, Part] = ELECTRA
+    size: Size,
+    length: int,
+    masked_share: float = PAPER_MASKED,
+    parts: Mapping[str, Part] = ELECTRA,
+    passes: Mapping[str, int] | None = None,
 ) -> float:
-    """Operations of one row's training step in the paper's accounting, all networks."""
+    """Operations of one row's training step in the paper's accounting; arguments as :func:`torch_row`."""
     total = 0.0
-    for net in (network(part, size) for part in parts.values()):
+    for name, part in parts.items():
+        net = network(part, size)
         h, e, v = net.hidden, net.embedding, size.vocab_size
-        total += net.layers * _paper_layer(net, length)
-        total += 2 * e * v + 2 * e * (length + 2) + (2 + LAYER_NORM + DROPOUT) * e
-        total += 2 * h * e + h if h != e else 0
-        if net.head == "detection":
-            total += 2 * h * h + h + GELU * h + 2 * h
+        share = masked_share if part.at == "chosen" else 1.0
+        forward = float(net.layers * _paper_layer(net, length))
+        forward += 2 * e * v + 2 * e * (length + 2) + (2 + LAYER_NORM + DROPOUT) * e
+        forward += 2 * h * e + h if h != e else 0
+        if part.head == "detection":
+            forward += share * (2 * h * h + h + GELU * h + 2 * h)
         else:
-            total += masked_share * (2 * e * v + 2 * h * e + e + (GELU + LAYER_NORM) * e + (SOFTMAX + 2) * v)
-    return 2 * total * length
+            forward += share * (2 * e * v + 2 * h * e + e + (GELU + LAYER_NORM) * e + (SOFTMAX + 2) * v)
+        if part.unit:
+            forward += share * 2 * h
+        total += (TRAINED["paper"] if passes is None else passes[name]) * forward
+    return total * length
 
 
-def step_flops(config: PretrainConfig, accounting: Literal["torch", "paper"] = "torch") -> int:
-    """Operations of one optimiser step over full rows."""
-    parts = OBJECTIVES[config.objective].parts
+def step_flops(config: PretrainConfig, accounting: Accounting = "torch", step: int = 0) -> int:
+    """Operations of optimiser step ``step`` over full rows."""
+    system = OBJECTIVES[config.objective]
+    stage, fraction = system.stage(config, step), mask_fraction(config, step)
+    passes = {**dict.fromkeys(stage.run, 1), **dict.fromkeys(stage.trained, TRAINED[accounting])}
+    parts = {name: part for name, part in system.parts.items() if name in passes}
     if accounting == "paper":
-        return round(config.batch_size * paper_row(config.shape, config.length, parts=parts))
-    masked = masked_count(config.length, config.length, config.mask_fraction)
-    return config.batch_size * torch_row(config.shape, config.length, masked, parts)
+        share = PAPER_MASKED * fraction / 0.15
+        return round(config.batch_size * paper_row(config.shape, config.length, share, parts, passes))
+    masked = masked_count(config.length, config.length, fraction)
+    return config.batch_size * torch_row(config.shape, config.length, masked, parts, passes)
+
+
+def run_flops(config: PretrainConfig, steps: int, accounting: Accounting = "torch") -> int:
+    """Operations of the first ``steps`` optimiser steps."""
+    total = 0
+    for stage in OBJECTIVES[config.objective].stages(config):
+        span = range(min(stage.first, steps), min(stage.end, steps))
+        if config.final_mask_fraction is None:
+            total += len(span) * step_flops(config, accounting, stage.first)
+        else:
+            total += sum(step_flops(config, accounting, step) for step in span)
+    return total

@@ -1,113 +1,28 @@
-"""Training objectives: functions that return sums and counts, never means.
+"""Training objectives.
 
-Sums and counts can be added over micro-batches and processes before anything is divided; a mean of means
-differs as soon as two processes hold different numbers of masked tokens.
-
-A new objective is one function and one entry in :data:`OBJECTIVES`: nothing else knows its name. The entry
-says which networks it trains and what its chosen positions become; the function names its losses, what each
-is counted over and its weight. The loop, the log, the held-out metrics, the operations counted and the export
-follow from these.
+A new objective is one function and one entry in :data:`OBJECTIVES`: nothing else knows its name. The entry,
+a :class:`pretrain.system.System`, says which networks it trains, when, and what its chosen positions become;
+the function names its losses, what each is counted over and its weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+import dataclasses
+from functools import partial
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from pretrain.config import PretrainConfig
+from pretrain.config import PretrainConfig, ramp
 from pretrain.data import Batch
-from pretrain.masking import BERT_HIDING, ELECTRA_HIDING, Hiding
-from pretrain.model import ELECTRA, Electra, Part
-
-
-class Loss(NamedTuple):
-    """One term of an objective."""
-
-    total: torch.Tensor
-    """Scalar sum, nats."""
-    over: Literal["chosen", "tokens"]
-    """What the sum is divided by: chosen positions, or tokens that are no padding."""
-    weight: float = 1.0
-    """In the sum of all terms."""
-
-
-@dataclass
-class Outputs:
-    """What one forward pass yields."""
-
-    losses: dict[str, Loss]
-    """By the name of the network that each trains."""
-    guessed: dict[str, torch.Tensor] = field(default_factory=dict)
-    """(chosen,) most likely ids by network; only without gradients."""
-    sampled: torch.Tensor | None = None
-    """(chosen,) ids put in place of the originals."""
-    logits: torch.Tensor | None = None
-    """(rows, tokens) of the discriminator."""
-    replaced: torch.Tensor | None = None
-    """(rows, tokens) bool: its labels."""
-
-    def loss(self, chosen: float, tokens: float) -> torch.Tensor:
-        """Scalar in nats: every term over its count, times its weight; a count of 0 stands for 1."""
-        counts = {"chosen": chosen, "tokens": tokens}
-        terms = [term.weight * term.total / max(1.0, counts[term.over]) for term in self.losses.values()]
-        return torch.stack(terms).sum()
-
-
-def add_losses(terms: dict[str, Loss], more: Mapping[str, Loss]) -> None:
-    """Add the sums of ``more`` to those of ``terms``, without gradients."""
-    for name, term in more.items():
-        before = terms[name].total if name in terms else 0.0
-        terms[name] = term._replace(total=term.total.detach() + before)
-
-
-def mean_losses(terms: Mapping[str, Loss], chosen: float, tokens: float) -> dict[str, float]:
-    """``loss`` (the weighted sum) and ``<network>_loss`` of summed terms, nats."""
-    counts = {"chosen": chosen, "tokens": tokens}
-    means = {name: float(term.total) / max(1.0, counts[term.over]) for name, term in terms.items()}
-    weighted = sum(term.weight * means[name] for name, term in terms.items())
-    return {"loss": weighted, **{f"{name}_loss": mean for name, mean in means.items()}}
-
-
-@dataclass(frozen=True)
-class System:
-    """An objective with the networks it trains."""
-
-    forward: Callable[[Electra, Batch, PretrainConfig, int], Outputs]
-    """Of the networks, a batch, the settings and the step."""
-    parts: Mapping[str, Part]
-    """Networks by name; the first is the one that users fine-tune."""
-    hiding: Hiding = ELECTRA_HIDING
-    """What the chosen positions become in ``Batch.masked_ids``."""
-
-
-def corrupt(
-    input_ids: torch.Tensor, positions: torch.Tensor, sampled: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sampled ids put at the chosen positions, and the labels: replaced where the id is another than before.
-
-    Args:
-        input_ids: (rows, tokens) original ids.
-        positions: (chosen,) indices into the flattened rows.
-        sampled: (chosen,) ids.
-
-    Returns:
-        (rows, tokens) ids and (rows, tokens) bool; a lucky guess is original.
-    """
-    corrupted = input_ids.flatten().index_put((positions,), sampled).view_as(input_ids)
-    return corrupted, corrupted != input_ids
-
-
-def detection_loss(
-    logits: torch.Tensor, replaced: torch.Tensor, attention_mask: torch.Tensor | None
-) -> torch.Tensor:
-    """Sum of the binary cross-entropies of (rows, tokens) over all tokens but padding, nats."""
-    losses = functional.binary_cross_entropy_with_logits(logits, replaced.float(), reduction="none")
-    return losses.sum() if attention_mask is None else (losses * attention_mask).sum()
+from pretrain.losses import copying_loss, corrupt, detection_loss, tell_apart
+from pretrain.masking import BERT_HIDING
+from pretrain.model import DISCRIMINATOR, ELECTRA, GENERATOR, Electra, Part, generator_shape
+from pretrain.projection import draw
+from pretrain.sharing import SHARINGS
+from pretrain.system import Loss, Outputs, Stage, System
+from provenance import UserError
 
 
 def rtd(model: Electra, batch: Batch, config: PretrainConfig, step: int) -> Outputs:
@@ -115,26 +30,198 @@ def rtd(model: Electra, batch: Batch, config: PretrainConfig, step: int) -> Outp
 
     No gradient passes from the discriminator's loss through the drawn ids to the generator.
     """
-    generator_sum, sampled, guessed = model.fill_in("generator", batch.masked_ids, batch)
-    corrupted, replaced = corrupt(batch.input_ids, batch.positions, sampled)
-    logits = model.detect("discriminator", corrupted, batch)
-    found = detection_loss(logits, replaced, batch.attention_mask)
-    return Outputs(
-        losses={
-            "generator": Loss(generator_sum, "chosen"),
-            "discriminator": Loss(found, "tokens", config.discriminator_weight),
-        },
-        guessed={"generator": guessed},
-        sampled=sampled,
-        logits=logits.detach(),
-        replaced=replaced,
-    )
+    filling, sampled, guessed = model.fill_in("generator", batch.masked_ids, batch)
+    losses = {"generator": Loss(filling, "chosen")}
+    return tell_apart(model, batch, config, sampled, losses, {"generator": guessed})
 
 
 def mlm(model: Electra, batch: Batch, config: PretrainConfig, step: int) -> Outputs:
     """Masked language model (Devlin et al. 2019): one network, as large as ELECTRA's discriminator."""
     total, _, guessed = model.fill_in("encoder", batch.masked_ids, batch)
     return Outputs(losses={"encoder": Loss(total, "chosen")}, guessed={"encoder": guessed})
+
+
+def rtd_masked(model: Electra, batch: Batch, config: PretrainConfig, step: int) -> Outputs:
+    """The paper's ELECTRA 15 %: the discriminator is asked at the chosen positions only (section 3.5)."""
+    filling, sampled, guessed = model.fill_in("generator", batch.masked_ids, batch)
+    corrupted, replaced = corrupt(batch.input_ids, batch.positions, sampled)
+    asked = replaced.flatten()[batch.positions]
+    logits = model.detect("discriminator", corrupted, batch, batch.positions)
+    found = detection_loss(logits, asked, None)
+    return Outputs(
+        losses={
+            "generator": Loss(filling, "chosen"),
+            "discriminator": Loss(found, "chosen", config.discriminator_weight),
+        },
+        guessed={"generator": guessed},
+        sampled=sampled,
+        logits=logits.detach(),
+        replaced=asked,
+    )
+
+
+def replace_mlm(model: Electra, batch: Batch, config: PretrainConfig, step: int) -> Outputs:
+    """The encoder predicts the originals of tokens that the generator drew, and never sees [MASK] (3.5)."""
+    filling, sampled, guessed = model.fill_in("generator", batch.masked_ids, batch)
+    corrupted, _ = corrupt(batch.input_ids, batch.positions, sampled)
+    total, _, again = model.fill_in("encoder", corrupted, batch)
+    return Outputs(
+        losses={"generator": Loss(filling, "chosen"), "encoder": Loss(total, "chosen")},
+        guessed={"generator": guessed, "encoder": again},
+        sampled=sampled,
+    )
+
+
+def all_tokens_mlm(model: Electra, batch: Batch, config: PretrainConfig, step: int) -> Outputs:
+    """:func:`replace_mlm` at every position, with a probability per token of copying what is seen (3.5).
+
+    Its likeliest id is what it sees where it copies with more than one half. ``encoder`` is the loss at the
+    chosen positions alone, to set beside that of others.
+    """
+    filling, sampled, guessed = model.fill_in("generator", batch.masked_ids, batch)
+    corrupted, replaced = corrupt(batch.input_ids, batch.positions, sampled)
+    filled = model.predict("encoder", corrupted, batch)
+    copy = model.unit("encoder", filled.hidden)
+    losses = copying_loss(filled.nll, copy, ~replaced.flatten())
+    present = losses if batch.attention_mask is None else losses * batch.attention_mask.flatten()
+    again = torch.where(copy > 0, corrupted.flatten(), filled.guessed)
+    return Outputs(
+        losses={
+            "generator": Loss(filling, "chosen"),
+            "all_tokens": Loss(present.sum(), "tokens"),
+            "encoder": Loss(losses.detach()[batch.positions].sum(), "chosen", 0.0),
+        },
+        guessed={"generator": guessed, "encoder": again[batch.positions]},
+        sampled=sampled,
+    )
+
+
+def random(model: Electra, batch: Batch, config: PretrainConfig, step: int) -> Outputs:
+    """No generator: replacements are drawn without looking at the text (the paper's unigram generator)."""
+    sampled = torch.multinomial(model.shares, max(1, len(batch.positions)), replacement=True)
+    return tell_apart(model, batch, config, sampled[: len(batch.positions)])
+
+
+def _frozen_generator(
+    model: Electra, batch: Batch, config: PretrainConfig, temperature: float = 1.0
+) -> Outputs:
+    """:func:`rtd` with a generator that stays as it is; its loss is only logged."""
+    with model.frozen("generator"):
+        filling, sampled, guessed = model.fill_in("generator", batch.masked_ids, batch, temperature)
+    losses = {"generator": Loss(filling, "chosen", 0.0)}
+    return tell_apart(model, batch, config, sampled, losses, {"generator": guessed})
+
+
+def two_stages(config: PretrainConfig) -> tuple[Stage, Stage]:
+    """The generator's stage; then the discriminator's, which starts from the generator's weights."""
+    switch = max(1, round(config.switch * config.steps))
+    begin = partial(Electra.copy_encoder, source="generator", target="discriminator")
+    return (
+        Stage(0, switch, ("generator",)),
+        Stage(switch, config.steps, ("discriminator",), ("generator",), begin),
+    )
+
+
+def two_stage(model: Electra, batch: Batch, config: PretrainConfig, step: int) -> Outputs:
+    """First the generator alone, then the discriminator against the generator as it is then (3.2)."""
+    if step >= two_stages(config)[1].first:
+        return _frozen_generator(model, batch, config)
+    filling, _, guessed = model.fill_in("generator", batch.masked_ids, batch)
+    return Outputs(losses={"generator": Loss(filling, "chosen")}, guessed={"generator": guessed})
+
+
+def adversarial(model: Electra, batch: Batch, config: PretrainConfig, step: int) -> Outputs:
+    """The generator is rewarded with the discriminator's loss at what it drew (appendix F; Williams 1992).
+
+    A policy gradient over one draw per position, which is held to act on its own. The baseline is
+    ``-ln sigmoid(b)`` of an output ``b`` of the generator, fitted to the reward by the cross-entropy with
+    ``exp(-reward)``; it does not train the rest of the generator. ``generator`` is the loss of the originals,
+    only logged.
+    """
+    hidden = model.hidden_states("generator", batch.masked_ids, batch).flatten(0, 1)[batch.positions]
+    log_probabilities = model.log_probabilities("generator", hidden)
+    sampled = draw(log_probabilities.detach().exp(), torch.rand(len(hidden), device=hidden.device))
+    original = batch.input_ids.flatten()[batch.positions]
+    filling = -log_probabilities.detach().gather(1, original.unsqueeze(1)).sum()
+    guessed = {"generator": log_probabilities.argmax(dim=-1)}
+    found = tell_apart(model, batch, config, sampled, {"generator": Loss(filling, "chosen", 0.0)}, guessed)
+
+    assert found.logits is not None
+    assert found.replaced is not None
+    logits, replaced = (x.flatten()[batch.positions] for x in (found.logits, found.replaced))
+    reward = functional.binary_cross_entropy_with_logits(logits, replaced.float(), reduction="none")
+    baseline = model.unit("generator", hidden.detach())
+    advantage = reward - functional.softplus(-baseline.detach())
+    policy = -(advantage * log_probabilities.gather(1, sampled.unsqueeze(1)).squeeze(1)).sum()
+    fit = functional.binary_cross_entropy_with_logits(baseline, torch.exp(-reward), reduction="sum")
+    found.losses |= {"policy": Loss(policy, "chosen"), "baseline": Loss(fit, "chosen")}
+    return found
+
+
+def only_the_discriminator(config: PretrainConfig) -> tuple[Stage]:
+    """One stage, in which the generator is only run."""
+    return (Stage(0, config.steps, ("discriminator",), ("generator",)),)
+
+
+def frozen(model: Electra, batch: Batch, config: PretrainConfig, step: int) -> Outputs:
+    """A generator from elsewhere that is never updated; the temperature of its draws follows a schedule.
+
+    Fast-ELECTRA (Dong et al. 2023, arXiv:2310.07347), whose temperature falls, so that the task gets harder.
+    """
+    temperature = ramp(config.temperature, config.final_temperature, step, config.steps)
+    return _frozen_generator(model, batch, config, temperature)
+
+
+ENCODER = {"encoder": Part("vocabulary"), "generator": GENERATOR}
+OBJECTIVES: dict[str, System] = {
+    "rtd": System(rtd, ELECTRA),
+    "mlm": System(mlm, {"encoder": Part("vocabulary")}, BERT_HIDING),
+    "rtd-masked": System(rtd_masked, {**ELECTRA, "discriminator": Part("detection", at="chosen")}),
+    "replace-mlm": System(replace_mlm, ENCODER),
+    "all-tokens-mlm": System(
+        all_tokens_mlm, {**ENCODER, "encoder": Part("vocabulary", at="tokens", unit=True)}
+    ),
+    "random": System(random, {"discriminator": DISCRIMINATOR}, options=("replacements",)),
+    "two-stage": System(two_stage, ELECTRA, staged=two_stages, options=("switch",), equal_sizes=True),
+    "adversarial": System(adversarial, {**ELECTRA, "generator": dataclasses.replace(GENERATOR, unit=True)}),
+    "frozen": System(
+        frozen,
+        ELECTRA,
+        staged=only_the_discriminator,
+        given=("generator",),
+        options=("temperature", "final_temperature"),
+    ),
+}
+
+
+def check(config: PretrainConfig) -> None:
+    """Whether the settings fit the objective and each other.
+
+    Raises:
+        UserError: networks that must be of one size are not; a network that stays as it is shares weights
+            with one that is trained; a setting of another objective is given.
+    """
+    system, sharing = OBJECTIVES[config.objective], SHARINGS[config.sharing]
+    wanting = [f"objective {config.objective}"] * system.equal_sizes
+    wanting += [f"sharing {config.sharing}"] * (sharing.equal_sizes and len(system.parts) > 1)
+    ours, theirs = (config.shape.hidden, config.shape.heads), generator_shape(config.shape)
+    if wanting and ours != theirs:
+        raise UserError(
+            f"{wanting[0]} needs networks of one size, and here they are {ours[0]} and {theirs[0]} wide; "
+            "give --generator-fraction 1"
+        )
+    still = [name for stage in system.stages(config) for name in stage.run]
+    if still and sharing.couples:
+        others = ", ".join(name for name, way in SHARINGS.items() if not way.couples)
+        raise UserError(
+            f"objective {config.objective} leaves its {still[0]} as it is, which then cannot share weights "
+            f"that are trained (sharing {config.sharing}); give --sharing {others.replace(', ', ' or ')}"
+        )
+    defaults = {field.name: field.default for field in dataclasses.fields(PretrainConfig)}
+    for name, other in OBJECTIVES.items():
+        for option in other.options:
+            if option not in system.options and getattr(config, option) != defaults[option]:
+                raise UserError(f"{option} is a setting of objective {name}, not of {config.objective}")
 
 
 class Objective(nn.Module):
@@ -150,18 +237,17 @@ class Objective(nn.Module):
         return OBJECTIVES[self.config.objective].forward(self.model, batch, self.config, step)
 
 
-OBJECTIVES: dict[str, System] = {
-    "rtd": System(rtd, ELECTRA),
-    "mlm": System(mlm, {"encoder": Part("vocabulary")}, BERT_HIDING),
-}
-
-
 def build_model(config: PretrainConfig, cheap_dropout: bool = False) -> Electra:
-    """The networks that ``config`` trains, with random weights that follow ``torch.manual_seed``."""
-    return Electra(
-        config.shape,
-        cheap_dropout,
-        OBJECTIVES[config.objective].parts,
-        config.sharing,
-        config.initial_fake_rate,
-    )
+    """The networks of ``config``, with random weights that follow ``torch.manual_seed``.
+
+    Those that it never trains need no gradient.
+
+    Raises:
+        UserError: see :func:`check`.
+    """
+    check(config)
+    system = OBJECTIVES[config.objective]
+    model = Electra(config.shape, cheap_dropout, system.parts, config.sharing, config.initial_fake_rate)
+    for name in set(system.parts) - set(system.trained(config)):
+        getattr(model, name).requires_grad_(False)
+    return model

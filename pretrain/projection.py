@@ -55,19 +55,21 @@ class _Vocabulary(torch.autograd.Function):
         labels: torch.Tensor,
         uniform: torch.Tensor,
         dtype: torch.dtype,
+        temperature: float,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         hidden, weight, cast_bias = hidden.to(dtype), weight.to(dtype), bias.to(dtype)
         rows = ROWS.get(hidden.device.type, OTHER_ROWS)
         gradient = torch.empty(len(hidden), len(weight), dtype=dtype, device=hidden.device)
-        nll = torch.zeros((), dtype=torch.float32, device=hidden.device)
+        nll = torch.empty(len(hidden), dtype=torch.float32, device=hidden.device)
         sampled, guessed = torch.empty_like(labels), torch.empty_like(labels)
         for at in range(0, len(hidden), rows):
             part = slice(at, at + rows)
             logits = functional.linear(hidden[part], weight, cast_bias).float()
             probabilities = functional.softmax(logits, dim=-1)
             here = labels[part].unsqueeze(1)
-            nll -= probabilities.gather(1, here).clamp(min=_TINY).log().sum()
-            sampled[part] = draw(probabilities, uniform[part])
+            nll[part] = -probabilities.gather(1, here).squeeze(1).clamp(min=_TINY).log()
+            drawn_from = probabilities if temperature == 1 else functional.softmax(logits / temperature, -1)
+            sampled[part] = draw(drawn_from, uniform[part])
             if not ctx.needs_input_grad[0]:
                 guessed[part] = logits.argmax(dim=-1)
                 continue
@@ -81,15 +83,23 @@ class _Vocabulary(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, scale: torch.Tensor, *_: Any) -> tuple[Any, ...]:
         hidden, weight, gradient = ctx.saved_tensors
-        # The scale goes on the small side of each product.
-        to_hidden = (gradient @ weight).float() * scale
-        to_weight = gradient.t() @ (hidden * scale.to(hidden.dtype))
-        to_bias = gradient.sum(dim=0, dtype=torch.float32) * scale
-        return to_hidden, to_weight.float(), to_bias, None, None, None
+        # The scale of each row goes on the small side of each product.
+        to_hidden = (gradient @ weight).float() * scale.unsqueeze(1)
+        to_weight = gradient.t() @ (hidden * scale.to(hidden.dtype).unsqueeze(1))
+        # In fp32 a few rows at a time: a tenth of the time that a sum over the bf16 columns takes.
+        to_bias = torch.zeros(len(weight), dtype=torch.float32, device=scale.device)
+        rows = ROWS.get(scale.device.type, OTHER_ROWS)
+        for at in range(0, len(gradient), rows):
+            to_bias.addmv_(gradient[at : at + rows].float().t(), scale[at : at + rows])
+        return to_hidden, to_weight.float(), to_bias, None, None, None, None
 
 
 def vocabulary_loss(
-    hidden: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, labels: torch.Tensor
+    hidden: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    labels: torch.Tensor,
+    temperature: float = 1.0,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Loss and draws of ``hidden @ weight.T + bias`` without keeping the logits.
 
@@ -99,12 +109,13 @@ def vocabulary_loss(
         hidden: (chosen, embedding).
         weight, bias: (vocabulary, embedding) and (vocabulary,).
         labels: (chosen,) original ids.
+        temperature: the logits are divided by it for the draws, not for the loss.
 
     Returns:
-        Sum of the negative log likelihoods in nats (differentiable; one token counts at most 87), one id
-        drawn per row (follows ``torch.manual_seed``), the most likely id per row (without gradients only).
+        (chosen,) each: negative log likelihoods in nats (differentiable; at most 87), an id drawn per row
+        (follows ``torch.manual_seed``), the most likely id per row (without gradients only).
     """
     kind = hidden.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
     uniform = torch.rand(len(hidden), device=hidden.device)
-    return _Vocabulary.apply(hidden, weight, bias, labels, uniform, dtype)
+    return _Vocabulary.apply(hidden, weight, bias, labels, uniform, dtype, temperature)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from pretrain.model import Electra
+from pretrain.config import PretrainConfig
+from pretrain.model import Electra, token_shares
 from pretrain.quiet import quiet
 from provenance import UserError
 
@@ -22,11 +24,12 @@ COMPARED = (
 )
 
 
-def parse_sources(words: Sequence[str], parts: Sequence[str]) -> dict[str, str]:
+def parse_sources(words: Sequence[str], parts: Sequence[str], needed: Sequence[str] = ()) -> dict[str, str]:
     """``NETWORK=MODEL`` words as a mapping.
 
     Raises:
-        UserError: a word of another form, or a network that the objective does not train.
+        UserError: a word of another form, a network that the objective does not have, or none for one that
+            is ``needed``.
     """
     sources = {}
     for word in words:
@@ -34,6 +37,9 @@ def parse_sources(words: Sequence[str], parts: Sequence[str]) -> dict[str, str]:
         if not equals or not model or name not in parts:
             raise UserError(f"{word!r} is not NETWORK=MODEL with a network of {', '.join(parts)}")
         sources[name] = model
+    for name in needed:
+        if name not in sources:
+            raise UserError(f"this objective needs a trained {name}; give --continue-from {name}=MODEL")
     return sources
 
 
@@ -96,15 +102,32 @@ def start_from(model: Electra, sources: Mapping[str, str], vocab: Path) -> dict[
                 raise UserError(f"{source} as {name}: {field} is {there}, and {here} here; change the size")
         _check_vocabulary(source, vocab)
         loaded[name] = theirs
-    for name, network in loaded.items():
-        getattr(model, name).load_state_dict(network.state_dict())
+    for name in reversed(model.parts):  # what others share comes before the network that users fine-tune
+        if name in loaded:
+            model.load_network(name, loaded[name].state_dict())
     model.tie()
     for name, network in loaded.items():
-        kept = getattr(model, name).state_dict()
+        kept = model.standalone(name).state_dict()
         for key, value in network.state_dict().items():
-            if not torch.equal(kept[key], value):
+            # Equal but for the rounding of a table that is stored as another's and a residual.
+            if not torch.allclose(kept[key], value, rtol=0, atol=1e-6):
                 raise UserError(
                     f"{key} differs between {' and '.join(sources.values())}, so they cannot share it; "
                     "give networks that were trained together, or --sharing none"
                 )
     return {name: weights_sha256(network) for name, network in loaded.items()}
+
+
+def start_from_counts(
+    model: Electra, counts: np.ndarray, config: PretrainConfig, *, new: bool, given: Collection[str]
+) -> None:
+    """What ``config`` takes from the token ``counts`` (vocabulary,) of the corpus.
+
+    Args:
+        new: the run begins; else its weights are those of a checkpoint and stay.
+        given: networks whose weights were loaded and stay.
+    """
+    if config.replacements == "unigrams":
+        model.shares.copy_(torch.from_numpy(token_shares(counts)))
+    if new and config.initial_unigrams:
+        model.start_at_frequencies(counts, but=given)

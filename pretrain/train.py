@@ -12,7 +12,6 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,13 +25,14 @@ from pretrain.data import heldout_batches, open_corpus, train_batches
 from pretrain.device import autocast, default_dtype, keep_freed_memory, pick_device
 from pretrain.evaluate import entropy, evaluate
 from pretrain.export import export_model
-from pretrain.flops import step_flops
+from pretrain.flops import run_flops, step_flops
 from pretrain.launch import name_lost_process, stop_on_sigterm
-from pretrain.objectives import OBJECTIVES, Loss, Objective, add_losses, build_model, mean_losses
-from pretrain.optim import Adam, LossScale, clipping, learning_rate, parameter_groups
+from pretrain.objectives import OBJECTIVES, Objective, build_model
+from pretrain.optim import Adam, LossScale, clipping, parameter_groups
 from pretrain.plan import plan
 from pretrain.report import Report
-from pretrain.start import parse_sources, start_from
+from pretrain.start import parse_sources, start_from, start_from_counts
+from pretrain.system import Loss, add_losses, mean_losses
 from provenance import UserError, config_id, hold, plain, run_cli, verify_manifest, write_manifest
 
 _DROPOUT = 3  # first word of a random stream's key; 0 to 2 are those of pretrain.data
@@ -58,7 +58,11 @@ def train(arguments: Arguments) -> None:
     keep_freed_memory()
     if runtime.threads is not None:
         torch.set_num_threads(runtime.threads)
-    ddp = DistributedDataParallelKwargs(broadcast_buffers=False, gradient_as_bucket_view=True)
+    system = OBJECTIVES[arguments.config.objective]
+    stages = system.stages(arguments.config)
+    ddp = DistributedDataParallelKwargs(
+        broadcast_buffers=False, gradient_as_bucket_view=True, find_unused_parameters=len(stages) > 1
+    )
     accelerator = Accelerator(cpu=pick_device().type == "cpu", kwargs_handlers=[ddp])
     device, rank, processes = accelerator.device, accelerator.process_index, accelerator.num_processes
     config = arguments.config
@@ -66,14 +70,14 @@ def train(arguments: Arguments) -> None:
         config = dataclasses.replace(config, dtype=default_dtype(device))  # type: ignore[arg-type]
     micro = micro_batch(config, runtime, processes)
 
-    corpus, system = corpus_folder(arguments.corpus), OBJECTIVES[config.objective]
+    corpus = corpus_folder(arguments.corpus)
     rows, heldout, manifest = open_corpus(corpus, config.length, verify=rank == 0)
     if config.shape.vocab_size != VOCAB_SIZE:
         raise UserError(f"vocab_size {config.shape.vocab_size} is not that of the corpus ({VOCAB_SIZE})")
     identity = {"config": plain(config), "corpus": [manifest["config_id"], config_id(manifest["files"])]}
     torch.manual_seed(config.seed)
     model = build_model(config, config.cheap_dropout and device.type == "cpu")
-    if sources := parse_sources(arguments.continue_from, list(model.parts)):
+    if sources := parse_sources(arguments.continue_from, list(model.parts), system.given):
         identity["start"] = start_from(model, sources, corpus / "vocab.txt")
     run = {"config_id": config_id(identity), **identity}
     steps, name = config.steps, runtime.name or f"zh-electra-{arguments.size}"
@@ -108,20 +112,21 @@ def train(arguments: Arguments) -> None:
             found = arguments.decay_from, verify_manifest(arguments.decay_from, CHECKPOINT_STAGE)
             if found[1]["corpus"] != identity["corpus"]:
                 raise UserError(f"{found[0]} was trained on another corpus than {corpus}; give that one")
-        if found is None and config.initial_unigrams:
-            model.start_at_frequencies(rows.token_counts(config.shape.vocab_size))
-        elif found is not None:
+        if config.replacements == "unigrams" or (found is None and config.initial_unigrams):
+            ids = rows.token_counts(config.shape.vocab_size)
+            start_from_counts(model, ids, config, new=found is None, given=sources)
+        if found is not None:
             first = load_checkpoint(found[0], model, optimizer, scale, device)
             total_tokens = found[1]["counts"]["tokens"]
             skipped += found[1]["counts"]["skipped"]
             report.say(f"going on from {found[0].name}")
         if runtime.compile:
-            for network in model.networks():
-                network.electra.encoder.compile()
+            for encoder in {network.electra.encoder for network in model.networks()}:
+                encoder.compile()
         trained = Objective(model, config)
         with warnings.catch_warnings(action="ignore"):  # accelerate passes an option that torch renamed
             objective = accelerator.prepare_model(trained)
-        flops = step_flops(config)
+        operations = run_flops(config, first)
 
         # --- the plan, before the first step
         save_every, eval_every = every(runtime.save_every, steps, 20), every(runtime.eval_every, steps, 20)
@@ -139,15 +144,6 @@ def train(arguments: Arguments) -> None:
         )
         held = heldout_batches(heldout, config, runtime.eval_rows, micro, system.hiding) if rank == 0 else []
         report.start(first, runtime.tensorboard)
-
-        rate_at = partial(
-            learning_rate,
-            peak=config.learning_rate,
-            total=steps,
-            warmup=config.warmup,
-            schedule=config.schedule,
-            decay=config.decay,
-        )
 
         def batches(step: int) -> Any:
             return train_batches(
@@ -200,7 +196,10 @@ def train(arguments: Arguments) -> None:
                 return
 
             seed_dropout(config.seed, step, rank)
-            rate = rate_at(step)
+            stage = system.stage(config, step)
+            if step == stage.first and stage.begin is not None:
+                stage.begin(model)
+            rate = stage.rate(config, step)
             for group in optimizer.param_groups:
                 group["lr"] = rate
             for number, batch in enumerate(micro_batches, 1):
@@ -221,10 +220,11 @@ def train(arguments: Arguments) -> None:
             skipped_in_row = (skipped_in_row + skip) * skip
             counted += counts[:2]
             total_tokens += round(tokens)
+            operations += step_flops(config, step=step)
             step += 1
             report.advance(step)
 
-            if step % runtime.log_every == 0 or step == steps or step % eval_every == 0:
+            if step % runtime.log_every == 0 or step == stage.end or step % eval_every == 0:
                 sums = torch.stack([*(term.total for term in window.values()), fakes])
                 *totals, fake_sum = (accelerator.reduce(sums) if processes > 1 else sums).tolist()
                 terms = {
@@ -235,17 +235,17 @@ def train(arguments: Arguments) -> None:
                 entry = {
                     "step": step,
                     "tokens": total_tokens,
-                    "flops": flops * step,
+                    "flops": operations,
                     "lr": rate,
                     **mean_losses(terms, masked_sum, token_sum),
                     "tokens_per_second": token_sum / (time.perf_counter() - clock),
                     "skipped": round(skipped.item()),
                 }
                 if result.replaced is not None:
-                    rate_of_fakes = fake_sum / token_sum
+                    rate_of_fakes = fake_sum / (masked_sum if system.judged == "chosen" else token_sum)
                     entry |= {"fake_rate": rate_of_fakes, "fake_entropy": entropy(rate_of_fakes)}
                 if held and (step % eval_every == 0 or step == steps):
-                    entry |= evaluate(trained, held, config, device, step)
+                    entry |= evaluate(trained, held, config, device, step - 1)
                 report.log(entry)
                 window.clear()
                 fakes.zero_()
@@ -285,7 +285,7 @@ def train(arguments: Arguments) -> None:
                 name=name,
                 runtime={**plain(runtime), "processes": processes, "threads": torch.get_num_threads()},
             )
-            folders = " and ".join(str(out / part) for part in model.parts)
+            folders = " and ".join(str(out / part) for part in system.trained(config))
             report.say(f"{steps:,} steps done; for transformers: {folders}")
         accelerator.wait_for_everyone()
 

@@ -81,7 +81,13 @@ def test_tables_and_picture(tmp_path):
     ]
     assert "layers" not in rows[0]
     draw(runs, tmp_path / "out" / "curves.png")
-    assert (tmp_path / "out" / "curves.png").read_bytes()[:4] == b"\x89PNG"
+    draw(runs, tmp_path / "out" / "flops.png", "flops")
+    for name in ("curves", "flops"):
+        assert (tmp_path / "out" / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
+    write_tables(runs, tmp_path / "out", "systems")
+    for other, name in (("runs", "systems-runs"), ("curves", "systems")):
+        ours, theirs = ((tmp_path / "out" / f"{n}.csv").read_bytes() for n in (other, name))
+        assert ours == theirs
     with pytest.raises(UserError, match="no run"):
         read_run(tmp_path / "out")
 

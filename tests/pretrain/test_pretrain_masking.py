@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from corpus.vocab import CLS, MASK, PAD, SEP, UNK
-from pretrain.masking import BERT_HIDING, candidates, choose_tokens, choose_words, hide, masked_count
+from pretrain.masking import (
+    BERT_HIDING,
+    candidates,
+    choose_ngrams,
+    choose_tokens,
+    choose_words,
+    hide,
+    masked_count,
+)
 
 
 def rows(count: int, tokens: int, length: int = 128) -> np.ndarray:
@@ -86,6 +94,38 @@ def test_whole_words():
     assert (chosen[:, 2:127] == chosen[:, 1:126])[inside].all()
 
 
+def test_ngrams_are_spans_of_whole_words():
+    """40, 30, 20 and 10 % of 1 to 4 words, in rows so long that spans hardly touch; no word is cut."""
+    random = np.random.default_rng(4)
+    ids = rows(40, 20_000, 20_000)
+    starts = random.random(ids.shape) < 0.6
+    chosen = choose_ngrams(ids, random.random(ids.shape, dtype=np.float32), 20_000, 0.02, starts)
+    inside = ~starts[:, 2:19_999]
+    assert (chosen[:, 2:19_999] == chosen[:, 1:19_998])[inside].all()
+    assert (chosen.sum(axis=1) <= 400).all()
+    assert chosen.sum(axis=1).mean() > 399
+    sizes = []
+    for row, begins in zip(chosen, starts, strict=True):
+        edges = np.flatnonzero(np.diff(row.astype(int)))
+        sizes += [1 + begins[a + 2 : b + 1].sum() for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    share = np.bincount(sizes, minlength=9)[1:] / len(sizes)
+    assert share[:4] == pytest.approx([0.4, 0.3, 0.2, 0.1], abs=0.03)
+    assert share[4:].sum() < 0.04  # two that touch
+
+
+def test_ngrams_stop_at_special_tokens():
+    """No span reaches over [SEP] into the next text, and every word is as likely to be the first."""
+    ids = np.tile([CLS, 700, 701, SEP, 702, 703, SEP], (4000, 1))
+    starts = np.ones(ids.shape, dtype=bool)
+    scores = np.random.default_rng(5).random(ids.shape, dtype=np.float32)
+    chosen = choose_ngrams(ids, scores, 7, 0.3, starts)
+    assert (chosen.sum(axis=1) == 2).all()
+    both = chosen[:, 2] & chosen[:, 4]
+    # 701 and 702 together only as two spans: 701 first, then 702, or the other way round.
+    assert both.mean() == pytest.approx(0.25 * (1 / 3 + 0.4 / 3), abs=0.02)
+    assert not chosen[:, [0, 3, 6]].any()
+
+
 def test_one_long_word_is_still_masked():
     """A row that is one word longer than the count is masked whole rather than not at all."""
     ids = rows(1, 20)
@@ -101,3 +141,4 @@ def test_row_without_candidates():
     scores = np.zeros(ids.shape)
     assert not choose_tokens(ids, scores, 128, 0.15).any()
     assert not choose_words(ids, scores, 128, 0.15, ids > 0).any()
+    assert not choose_ngrams(ids, scores, 128, 0.15, ids > 0).any()

@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional
-from torch.utils.flop_counter import FlopCounterMode
 from transformers import ElectraModel
 
 from pretrain.config import PRESETS, SIZES, Size
 from pretrain.data import Batch
-from pretrain.flops import paper_row, step_flops
+from pretrain.flops import paper_row
+from pretrain.losses import corrupt
 from pretrain.model import Electra, discriminator_config, generator_config
-from pretrain.objectives import OBJECTIVES, Objective, Outputs, build_model, corrupt
+from pretrain.objectives import OBJECTIVES, Objective, build_model
 from pretrain.optim import Adam, parameter_groups
 from pretrain.projection import draw, vocabulary_loss
+from pretrain.system import Outputs
 
 SMALL = Size(layers=2, hidden=32, heads=2, embedding=24, generator_fraction=0.5, vocab_size=1000, dropout=0.0)
 
@@ -266,11 +267,12 @@ def test_vocabulary_loss_is_cross_entropy():
     ours, theirs = ([t.clone().requires_grad_() for t in tensors] for _ in range(2))
     labels = torch.randint(0, 1000, (70,))
     loss, drawn, _ = vocabulary_loss(*ours, labels)
-    expected = functional.cross_entropy(theirs[0] @ theirs[1].T + theirs[2], labels, reduction="sum")
+    expected = functional.cross_entropy(theirs[0] @ theirs[1].T + theirs[2], labels, reduction="none")
     assert drawn.shape == (70,)
-    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
-    (loss * 0.3).backward()
-    (expected * 0.3).backward()
+    assert torch.allclose(loss, expected, rtol=1e-5)
+    scale = torch.rand(70)  # each row may weigh differently
+    (loss * scale).sum().backward()
+    (expected * scale).sum().backward()
     for a, b in zip(ours, theirs, strict=True):
         assert torch.allclose(a.grad, b.grad, atol=1e-5)
 
@@ -323,18 +325,6 @@ def test_two_processes_with_3_and_17_masked_tokens(monkeypatch):
 
     for one, two in zip(gradients(whole), gradients(a, b), strict=True):
         assert torch.allclose(one, two, atol=1e-6)
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_flops_as_torch_counts_them(objective):
-    """Within 2 % of torch.utils.flop_counter over a real step of mini's shape."""
-    size = dataclasses.replace(SIZES["mini"], dropout=0.0)
-    config = dataclasses.replace(PRESETS["mini"], shape=size, objective=objective, batch_size=2)
-    model = build_model(config, cheap_dropout=True)
-    batch = batch_of(2, 128, 21128, [r * 128 + c for r in range(2) for c in range(1, 115, 6)])
-    with FlopCounterMode(display=False) as counter:
-        Objective(model, config)(batch).loss(38, 256).backward()
-    assert counter.get_total_flops() == pytest.approx(step_flops(config), rel=0.02)
 
 
 def test_flops_as_the_paper_counts_them():

@@ -20,9 +20,10 @@ from pretrain.data import Batch, open_corpus, row_indices, train_batches
 from pretrain.evaluate import entropy, evaluate
 from pretrain.export import export_random
 from pretrain.inspect import as_html, as_table, inspect
-from pretrain.objectives import Loss, Objective, Outputs, build_model
+from pretrain.objectives import Objective, build_model
 from pretrain.plan import plan
 from pretrain.report import Report, duration
+from pretrain.system import Loss, Outputs
 from pretrain.train import train
 from provenance import UserError, plain, read_manifest, verify_manifest, write_manifest
 
