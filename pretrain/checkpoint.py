@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -55,6 +56,8 @@ def save_checkpoint(
         }
         with open(partial / STATE, "wb") as file:  # torch's own writer does not say that a disk is full
             torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())  # older ones are deleted next: after a power cut this one must be there
         write_manifest(
             partial,
             stage=STAGE,
@@ -77,12 +80,24 @@ def prune_checkpoints(run: Path, keep: int, milestone_every: int | None) -> None
 
 
 def last_checkpoint(run: Path, say: Callable[[str], Any]) -> tuple[Path, dict[str, Any]] | None:
-    """The newest checkpoint that verifies, and its manifest; each torn one is named through ``say``."""
+    """The newest checkpoint that verifies, and its manifest; each torn one is named through ``say``.
+
+    Returns:
+        None where there is no checkpoint yet.
+
+    Raises:
+        UserError: there are some, and all are torn.
+    """
     for _, path in reversed(checkpoints(run)):
         try:
             return path, verify_manifest(path, STAGE)
         except UserError as error:
             say(f"passed over {path.name}: {error}")
+    if checkpoints(run):
+        raise UserError(
+            f"no checkpoint under {run / 'checkpoints'} is whole; "
+            "put one back from a copy, or start again with --overwrite"
+        )
     return None
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,9 +15,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from provenance import write_text
+from provenance import UserError, write_text
 
-LOG = "log.jsonl"
+LOG, CURVES = "log.jsonl", "tensorboard"
 LONG = 7 * 86400  # seconds above which a run is warned of
 LINE_SECONDS = 30  # where there is no terminal, a line at most this often
 
@@ -43,6 +46,17 @@ def _is_score(name: str) -> bool:
     return name.endswith("_accuracy") or name == "auc"
 
 
+@contextlib.contextmanager
+def _room_for(path: Path) -> Iterator[None]:
+    """Name ``path`` where it cannot be written, as on a full disk."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be written ({error.strerror}); mend that, then go on with --resume"
+        ) from error
+
+
 class Report:
     """Writes ``out/log.jsonl`` and TensorBoard curves, shows where a run stands; ``quiet`` does nothing."""
 
@@ -64,6 +78,8 @@ class Report:
         self.began = self.shown = time.monotonic()
 
     def __enter__(self) -> Report:
+        self.hook = threading.excepthook
+        threading.excepthook = self._of_a_thread
         return self
 
     def __exit__(
@@ -72,7 +88,14 @@ class Report:
         if self.task is not None:
             self.progress.stop()
         if self.writer is not None:
-            self.writer.close()
+            with contextlib.suppress(OSError):  # log.jsonl holds the same
+                self.writer.close()
+        threading.excepthook = self.hook
+
+    def _of_a_thread(self, failed: threading.ExceptHookArgs) -> None:
+        """TensorBoard writes in a thread; what failed there is raised at its next call: no traceback here."""
+        if not isinstance(failed.exc_value, OSError):
+            self.hook(failed)
 
     def say(self, text: str) -> None:
         """Print a line."""
@@ -95,7 +118,8 @@ class Report:
         if tensorboard:
             from torch.utils.tensorboard import SummaryWriter
 
-            self.writer = SummaryWriter(str(self.out / "tensorboard"), purge_step=step + 1)
+            with _room_for(self.out / CURVES):
+                self.writer = SummaryWriter(str(self.out / CURVES), purge_step=step + 1)
         self.first = step
         self.began = self.shown = time.monotonic()
         self.progress.start()
@@ -119,12 +143,13 @@ class Report:
         """Append ``entry`` to the log and the curves, and show it."""
         if self.quiet:
             return
-        with open(self.out / LOG, "a", encoding="utf-8", newline="\n") as file:
+        with _room_for(self.out / LOG), open(self.out / LOG, "a", encoding="utf-8", newline="\n") as file:
             file.write(json.dumps(_finite(entry), allow_nan=False) + "\n")
         if self.writer is not None:
-            for name, value in entry.items():
-                if name != "step":
-                    self.writer.add_scalar(name, value, entry["step"])
+            with _room_for(self.out / CURVES):
+                for name, value in entry.items():
+                    if name != "step":
+                        self.writer.add_scalar(name, value, entry["step"])
         step, now = entry["step"], time.monotonic()
         held = {k.removeprefix("heldout_"): v for k, v in entry.items() if k.startswith("heldout_")}
         seen = {k: v for k, v in entry.items() if not k.startswith("heldout_")}
