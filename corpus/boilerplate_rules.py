@@ -45,6 +45,7 @@ _BOILERPLATE = re.compile(
     | ^(?:请|欢迎)?(?:发送?)?(?:电子)?邮件至.{1,40}(?:申请|加入|订阅|索取|获取)
     | ICP[备備證证]案?(?:[号號]|[^，。]{0,4}\d) | 公网安备
     | (?:网络文化|广播电视节目制作)经营许可证(?:编?号|\s*[:：]|[^，。]{0,8}\d)
+    | ^[^。！？；，,]+[^\s。！？；，,]\.(?i:pdf|docx?|xlsx?|pptx?|od[ts])$
     | ^.{0,12}(?:点击|點擊|點選)(?:此处|這裡|这里|查看|進入|进入|下载|下載|图片|圖片).{0,20}$(?<![。！？：])
     """,
     re.VERBOSE,
@@ -58,10 +59,12 @@ BOILERPLATE_LENGTH = 60  # characters; a longer line holds text of its own
     |本文由|分享|转发|轉發|收藏|点赞|點讚|举报|舉報|打印|列印|关闭窗口|返回|回到頂端|回顶部|回首頁|上一|下一|首页|首頁|登录|登錄|登入|注册|註冊|阅读|閱讀|查看更多|更多|展开全文|点击|加载中|相关|相關|热门|熱門|猜你|广告|廣告|网友|发表)
     |版权|版權|著作權|著作权|Copyright|©|\(c\)|All\s[Rr]ights|all\s[Rr]ights|未经|未經|转载|轉載|引用
     |扫码|掃碼|扫描|掃描|扫一扫|掃一掃|长按|長按|公众号|公眾號|微信号|二维码|二維碼|小程序码
-    |在看|邮件|\n[^\n]{0,16}回[复覆]|\n[（(]?[点點戳]|ICP|公网安备|网络文化|广播电视节目制作|点击|點擊|點選"""
+    |在看|邮件|\n[^\n]{0,16}回[复覆]|\n[（(]?[点點戳]|ICP|公网安备|网络文化|广播电视节目制作|点击|點擊|點選
+    |\.(?i:pdf|docx?|xlsx?|pptx?|od[ts])(?=\n|\Z)"""
 )
 def boilerplate(line: str, config: CorpusConfig) -> str | None:
-    """Copyright, share bars, navigation, credits, captions that say nothing, calls to the reader."""
+    """Copyright, share bars, navigation, credits, captions that say nothing, names of files, calls to the
+    reader."""
     return None if len(line) <= BOILERPLATE_LENGTH and _BOILERPLATE.search(line) else line
 
 

@@ -135,14 +135,18 @@ def long_runs(line: str, config: CorpusConfig) -> str | None:
 
 _PUNCTUATION = re.compile("[。！？；，：“]")
 _SEPARATOR = re.compile(r"\s*[|｜·•»›]\s*|\s+[/>]\s+")
+_PATH = re.compile(r"(?:[^＞»›]{1,16}[＞»›]){2,}[^＞»›]{1,16}")
 
 
-@needs("[|｜·•»›/>]")
-@lines_with(r"\||｜|·|•|»|›| / | > ")
+@needs("[|｜·•»›/>＞]")
+@lines_with(r"\||｜|·|•|»|›|＞| / | > ")
 def link_list(line: str, config: CorpusConfig) -> str | None:
-    """Menus: five or more short entries between bars or arrows, without sentence punctuation."""
+    """Menus: five or more short entries between bars or arrows, or a path of three between ＞ or »; without
+    sentence punctuation."""
     if _PUNCTUATION.search(line):
         return line
+    if _PATH.fullmatch(line):
+        return None
     entries = [entry for entry in _SEPARATOR.split(line) if entry]
     return None if len(entries) >= 5 and max(map(len, entries)) <= 12 else line
 
@@ -158,14 +162,20 @@ def bracket_edges(line: str, config: CorpusConfig) -> str:
 
 
 _FUNCTION_CHARACTER = re.compile("[的了很不是也都太还就我你他她吗吧呢啊着过没有这那還這過嗎]")
+_ASCII_STOPS = (".", "!", "?", "~")
 _KEYWORDS = re.compile(r"(?:[^,，。！？；：“”]{1,15},){3,}[^,，。！？；：“”]{1,15}")
 
 
 @needs(",")
 @lines_with(r",[^\n,]+,[^\n,]+,")
 def keyword_list(line: str, config: CorpusConfig) -> str | None:
-    """Four or more short entries between ASCII commas, without any character that sentences need."""
-    return None if _KEYWORDS.fullmatch(line) and not _FUNCTION_CHARACTER.search(line) else line
+    """Four short entries between ASCII commas without any character that sentences need, or five or more of
+    which a quarter at most hold one; a line that ends as a sentence does is none."""
+    if line.endswith(_ASCII_STOPS) or not _KEYWORDS.fullmatch(line):
+        return line
+    entries = line.split(",")
+    like_sentences = sum(bool(_FUNCTION_CHARACTER.search(entry)) for entry in entries)
+    return line if like_sentences > (len(entries) // 4 if len(entries) >= 5 else 0) else None
 
 
 _SERVICE = r"(?:微信|薇信|威信|扣扣|weixin|wechat|(?<![a-z])(?:qq|vx)(?![a-z]))"

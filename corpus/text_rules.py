@@ -9,6 +9,8 @@ import html
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +20,39 @@ from corpus.gates import LINE_END, Texts, needs, where
 from corpus.script import count_han
 
 _ITEM = re.compile(
-    r"\s*(?:[（(]?[一二三四五六七八九十○〇百]+[）)、.]|[（(]?\d+[）)、.]|第\s?[一二三四五六七八九十百\d]+\s?[條条章節节])"
+    r"\s*(?:[（(]?[一二三四五六七八九十○〇百]+[）)、.]|[（(]?\d+(?:[）).]|、(?!\d))|第\s?[一二三四五六七八九十百\d]+\s?[條条章節节])"
 )
 LEAST_WRAP = 40  # columns; narrower lines are verse or lists, not wrapped paragraphs
+_EAST_ASIAN = re.compile("[\u3001-\u9fff\uff00-\uffef]")
+# The indented text of an item, which is neither an item itself nor code.
+_HANGING = re.compile(rf"  (?!{_ITEM.pattern}|\s*[-*+•>|`#$]).*{_EAST_ASIAN.pattern}")
+_STOPS = ("。", "！", "？", "：")  # end a paragraph, however wide its last line is
 
 
 def _has_lines(texts: Texts, config: CorpusConfig) -> NDArray[np.bool_]:
     return texts.count(texts.codes == LINE_END) > 4
+
+
+def _margin(widths: Iterable[int]) -> int:
+    """The right edge that most lines come within four columns of, beyond LEAST_WRAP; 0 if there is none."""
+    many = Counter(width for width in widths if width >= LEAST_WRAP)
+    return max(many, key=lambda w: (sum(many[w - i] for i in range(4)), w), default=0)
+
+
+def _full_lines(widths: list[int], margin: int) -> list[bool]:
+    return [margin - 3 <= width <= margin for width in widths]
+
+
+def _full_items(lines: list[str], widths: list[int]) -> list[bool]:
+    """Which lines of list items go on in the next line, which is indented and no item of its own."""
+    hangs, in_item = [], False
+    for line, after in pairwise([*lines, ""]):
+        in_item = bool(_ITEM.match(line)) or (in_item and line.startswith("  "))
+        goes_on = in_item and _HANGING.match(after) and _EAST_ASIAN.search(line) and not line.endswith(_STOPS)
+        hangs.append(bool(goes_on))
+    margin = _margin(width for width, hang in zip(widths, hangs, strict=True) if hang)
+    full = _full_lines(widths, margin)
+    return [hang and wide for hang, wide in zip(hangs, full, strict=True)]
 
 
 @where(_has_lines)
@@ -32,7 +60,7 @@ def wrapped_lines(text: str, config: CorpusConfig) -> str:
     """Paragraphs broken at a fixed column become one line again; items of a list stay on lines of their own.
 
     A text counts as wrapped when a quarter of its lines end within four columns of each other, beyond
-    column 40, and hardly any goes further.
+    column 40, and hardly any goes further. In any other text list items with a hanging indent are joined.
     """
     if text.count("\n") < 4:
         return text
@@ -40,12 +68,13 @@ def wrapped_lines(text: str, config: CorpusConfig) -> str:
     # UTF-8 has one byte for what is one column wide and three for what is two
     sizes = map(len, "\n".join(lines).encode().split(b"\n"))
     widths = [(len(line) + size) // 2 for line, size in zip(lines, sizes, strict=True)]
-    many = Counter(width for width in widths if width >= LEAST_WRAP)
-    margin = max(many, key=lambda w: (sum(many[w - i] for i in range(4)), w), default=0)
-    full = [margin - 3 <= width <= margin for width in widths]
+    margin = _margin(widths)
+    full = _full_lines(widths, margin)
     beyond = sum(width > margin for width in widths)
     if sum(full) < max(4, 0.25 * sum(map(bool, widths))) or beyond > 0.05 * len(lines):
-        return text
+        full = _full_items(lines, widths)
+        if not any(full):
+            return text
     joined = [lines[0]]
     for before, line, follows_full in zip(lines, lines[1:], full, strict=False):
         if follows_full and line and not _ITEM.match(line):

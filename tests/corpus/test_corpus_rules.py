@@ -65,6 +65,8 @@ CASES = [
     ("boilerplate", "Copyright © 2020 示例公司", None),
     ("boilerplate", "未经许可，不得转载本站内容", None),
     ("boilerplate", "责任编辑：王小明", None),
+    ("boilerplate", "附件三 保育申請書（格式）.PDF", None),
+    ("boilerplate", "请先下载申请表，填好后另存为 表格.pdf", "请先下载申请表，填好后另存为 表格.pdf"),
     ("boilerplate", "下一篇：如何选购手机", None),
     ("boilerplate", "长按二维码关注我们", None),
     ("boilerplate", "他把文章分享到了班级群里。", "他把文章分享到了班级群里。"),
@@ -141,6 +143,10 @@ CASES = [
     ("addresses", "点这里(https://example.org/a).", "点这里()."),
     ("addresses", "https://example.org", ""),
     ("link_list", "首页 | 新闻 | 体育 | 财经 | 娱乐", None),
+    ("link_list", "行政＞內政部＞地政目", None),
+    ("link_list", "首页 » 新闻 » 国内", None),
+    ("link_list", "打开“文件＞新建＞项目”即可", "打开“文件＞新建＞项目”即可"),
+    ("link_list", "甲＞乙", "甲＞乙"),
     ("link_list", "爱丽丝·莫尔·斯密斯", "爱丽丝·莫尔·斯密斯"),
     ("link_list", "他说：甲|乙|丙|丁|戊都行。", "他说：甲|乙|丙|丁|戊都行。"),
     ("no_han", "Hello world", None),
@@ -186,6 +192,13 @@ CASES = [
     ("mojibake", "中文".encode().decode("latin-1"), None),
     ("mojibake", "Café Müller 的舞台", "Café Müller 的舞台"),
     ("keyword_list", "常规赛,季后赛,半决赛,最佳新秀", None),
+    ("keyword_list", "奔跑吧,天籁之战,极限挑战,韩雪,张杰", None),  # a title holds 吧
+    (
+        "keyword_list",
+        "散热不错,外观漂亮,推荐购买,物流快,性价比高.",
+        "散热不错,外观漂亮,推荐购买,物流快,性价比高.",
+    ),
+    ("keyword_list", "无信号,自动关机,死机,修不好,很失望,别买", "无信号,自动关机,死机,修不好,很失望,别买"),
     ("keyword_list", "裤子不错,物流很快,不掉色,很喜欢", "裤子不错,物流很快,不掉色,很喜欢"),
     ("keyword_list", "东风,西风,南风", "东风,西风,南风"),
     ("identity_numbers", "身份证号11010519491231002X。", "身份证号<id>。"),  # the standard's own example
@@ -250,6 +263,38 @@ def test_wrapped_lines_join_paragraphs_and_keep_items() -> None:
         full + "條文。",
         "二、" + full[2:] + "。",
     ]
+
+
+def test_wrapped_items_in_a_text_of_long_lines() -> None:
+    """The history of a law is wrapped with a hanging indent, its articles are not."""
+    full = "1.中華民國九十一年八月八日內政部台內地字第 0910071523 號令訂定發"  # 65 columns
+    note = "  中華民國一百十二年七月二十七日行政院院臺規字第 1125014346 號公"
+    article = "本辦法依臺灣地區與大陸地區人民關係條例第六十九條第二項規定訂定之。" * 3
+    lines = [
+        full,
+        "  布全文 20 條",
+        note,
+        "  告改由「農業部」管轄",
+        "2" + full[1:],
+        "  16、20 條",
+        "3.修正第 8",
+    ]
+    text = "\n".join([*lines, "  、18 條", *(article * n for n in range(1, 10))])
+    joined = BY_NAME["wrapped_lines"](text, CONFIG)
+    assert joined.split("\n") == [
+        full + "布全文 20 條",
+        note + "告改由「農業部」管轄",
+        "2" + full[1:] + "16、20 條",  # numbers, no item 16
+        "3.修正第 8",  # too short to be wrapped
+        "  、18 條",
+        *(article * n for n in range(1, 10)),
+    ]
+    code = "\n".join(
+        ["1. 创建一个新的磁盘，不过这个磁盘我们稍后会删除并重建一个新的磁盘", "    sudo apt install x"] * 3
+    )
+    assert BY_NAME["wrapped_lines"](code, CONFIG) == code
+    prose = "\n".join([f"1.{ARTICLE}\n  {ARTICLE * n}" for n in range(2, 6)])
+    assert BY_NAME["wrapped_lines"](prose, CONFIG) == prose
 
 
 def test_a_long_paragraph_of_wrapped_lines_takes_linear_time() -> None:
