@@ -68,16 +68,17 @@ class PretrainConfig:
     decay: float = 0.1
     """Share of the run in which the rate of wsd decays."""
     objective: str = "rtd"
-    """Training objective, an entry of pretrain.objectives.OBJECTIVES: rtd (ELECTRA), mlm (BERT), rtd-masked
-    (loss at chosen positions only), replace-mlm and all-tokens-mlm (originals of drawn tokens, at chosen or
-    at all positions), random (no generator), two-stage (generator first), adversarial (generator rewarded
-    for fooling), frozen (generator from a folder)."""
+    """Training objective, an entry of pretrain.objectives.OBJECTIVES:
+    rtd (ELECTRA), mlm (BERT), rtd-masked (loss at chosen positions only), replace-mlm and all-tokens-mlm
+    (originals of drawn tokens, at chosen or at all positions), random (no generator), two-stage (generator
+    first), adversarial (generator rewarded for fooling), frozen (generator from a folder)."""
     sharing: str = "embeddings"
-    """What the networks share, an entry of pretrain.sharing.SHARINGS: embeddings, none, all (one encoder, two
-    heads; needs equal sizes), gdes (the generator's word table, detached, plus a residual)."""
+    """What the networks share, an entry of pretrain.sharing.SHARINGS:
+    embeddings, none, all (one encoder, two heads; needs equal sizes), gdes (the generator's word table,
+    detached, plus a residual)."""
     masking: str = "token"
-    """What is masked as one unit, an entry of pretrain.masking.MASKINGS: token, word, ngram (of 1 to 4
-    words)."""
+    """What is masked as one unit, an entry of pretrain.masking.MASKINGS:
+    token, word, ngram (1 to 4 words)."""
     mask_fraction: float = 0.15
     """Share of a row's tokens that is chosen."""
     final_mask_fraction: float | None = None
