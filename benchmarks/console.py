@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -12,20 +13,56 @@ from rich.table import Column, Table
 
 from benchmarks.groups import LABELS, PROTOCOLS, Group, columns, settings
 from benchmarks.published import Published
-from benchmarks.tasks import TASKS
+from benchmarks.tasks import TASKS, get_task
 
 # HFL's models that stand beside ours, and the heads of their columns: narrow, so that 100 characters suffice.
 BESIDE = {
     "ELECTRA-small": "published\nHFL ELECTRA\nsmall",
     "ELECTRA-base": "published\nHFL ELECTRA\nbase",
 }
-SHORT = LABELS | {"accuracy": "acc."}
+SHORT = LABELS | {
+    "accuracy": "acc.",
+    "accuracy_unseen": "acc. unseen",
+    "own_exact_match": "own EM",
+    "own_f1": "own F1",
+}
+COMPACT: Any = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0), "show_edge": False, "pad_edge": False}
 
 
 def table_console() -> Console:
     """For tables: a file or a pipe has no width, and cut numbers would be worth nothing there."""
     console = Console()
     return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=160)
+
+
+def run_table(title: str, groups: Sequence[Group]) -> Table:
+    """What a run ends with: every score of its groups, in 80 characters.
+
+    The interval is that of one run over its items: the noise of the choice of test questions.
+    """
+    reduced = any(group.first.protocol == "reduced" for group in groups)
+    table = Table(
+        *("Task", "Split", "Score", "n", Column("max (mean) ± std", no_wrap=True)),
+        Column("95 % over items", no_wrap=True),
+        title=title,
+        title_justify="left",
+        caption="* reduced protocol: other data than published" if reduced else None,
+        caption_justify="left",
+        **COMPACT,
+    )
+    for group in groups:
+        task = get_task(group.first.task)
+        for split, metric in columns(task, [group]):
+            summary = group.summary(split, metric)
+            assert summary is not None  # columns() saw the score
+            bounds = group.item_interval(split, metric)
+            table.add_row(
+                task.title + ("*" if group.first.protocol == "reduced" else ""),
+                *(split, SHORT.get(metric, metric), str(summary.n), summary.text),
+                f"{bounds[0]:.2f} to {bounds[1]:.2f}" if bounds else "",
+            )
+        table.add_section()
+    return table
 
 
 def console_tables(groups: Sequence[Group], known: Sequence[Published]) -> list[Table]:
@@ -51,10 +88,7 @@ def console_tables(groups: Sequence[Group], known: Sequence[Published]) -> list[
             title_justify="left",
             caption="† with runs that learned nothing" if any(group.degenerate for group in rows) else None,
             caption_justify="left",
-            box=box.SIMPLE_HEAD,
-            padding=(0, 1, 0, 0),
-            show_edge=False,
-            pad_edge=False,
+            **COMPACT,
         )
         for task in TASKS.values():
             mine = [group for group in rows if group.first.task == task.name]

@@ -20,7 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.arguments import AnyFloat, AnyFolder, AnyInt, AnyName, Flag, Folder, Model, optional
-from benchmarks.groups import LABELS, Group, columns
+from benchmarks.console import run_table
+from benchmarks.groups import LABELS, Group
 from benchmarks.jobs import run_jobs
 from benchmarks.keep import best_on_dev, keep_best
 from benchmarks.plan import DEFAULT_MODEL, Plan, differences, facts_of, load_tasks, make_plan, work
@@ -48,6 +49,7 @@ def run(
     lr: AnyFloat = None,
     epochs: AnyInt = None,
     batch_size: AnyInt = None,
+    max_length: AnyInt = None,
     dtype: Annotated[Literal["bf16", "fp32"] | None, optional(metavar="{bf16,fp32}")] = None,
     map_quotes: Flag = False,
     limit: AnyInt = None,
@@ -69,6 +71,8 @@ def run(
         lr: peak learning rate; by default by model family and size, see --explain.
         epochs: passes over the training examples; by default the task's.
         batch_size: examples an update; 32 by default.
+        max_length: tokens of an input, special ones counted; by default the task's. What is longer is cut, or
+            read in windows.
         dtype: arithmetic of training and prediction; by default bf16 where the machine is fast in it.
         map_quotes: read “”‘’ as " and ', and — as -, which the BERT-Chinese vocabulary lacks.
         limit: train on the first n examples only (reduced protocol).
@@ -78,6 +82,7 @@ def run(
     """
     console = Console(soft_wrap=True)
     numbers = {"jobs": jobs, "limit": limit, "epochs": epochs, "batch-size": batch_size, "lr": lr}
+    numbers["max-length"] = max_length
     for option, value in numbers.items():
         if value is not None and not 0 < value < math.inf:
             raise UserError(f"--{option} {value} is not a number above 0; give one")
@@ -90,7 +95,7 @@ def run(
     loaded, absent = load_tasks(task, data, limit)
     facts = facts_of(model, name)
     options = {"learning_rate": lr, "epochs": epochs, "batch_size": batch_size, "dtype": dtype}
-    options["map_quotes"] = map_quotes or None
+    options |= {"max_length": max_length, "map_quotes": map_quotes or None}
     plans = [make_plan(one, facts, options, record, seeds, results) for one in loaded]
     for plan in plans:
         if plan.task.script == "hant" and (convert := converted_corpus(model)):
@@ -201,26 +206,18 @@ def _cores() -> int:
 
 
 def _summary(console: Console, plans: Sequence[Plan], facts: Mapping[str, Any], seeds: Sequence[int]) -> None:
-    heads = ("task", "split", "metric", "max (mean) ± std", "n", "95 % of a run\nover its items", "protocol")
-    table = Table(*heads, title=facts["name"])
+    groups = []
     for plan in plans:
         records = plan.records(seeds)
-        group = Group(tuple(records))
-        for split, metric in columns(plan.task, [group]):
-            found = group.summary(split, metric)
-            if found is not None:
-                bounds = group.item_interval(split, metric)
-                noise = f"{bounds[0]:.2f} to {bounds[1]:.2f}" if bounds else ""
-                row = (split, LABELS.get(metric, metric), found.text, str(found.n), noise)
-                table.add_row(plan.task.title, *row, plan.data.protocol)
+        groups += [Group(tuple(records))] if records else []
         dull = sorted({r.degenerate_reason for r in records if r.degenerate_reason})
         if dull:
             console.print(
                 f"{plan.task.title}: {sum(r.degenerate for r in records)} of {len(records)} runs "
                 f"learned nothing ({', '.join(dull)})"
             )
-    if table.rows:
-        console.print(table)
+    if groups:
+        console.print(run_table(facts["name"], groups))
 
 
 def main() -> None:

@@ -78,11 +78,34 @@ def read_config(folder: Path) -> transformers.PretrainedConfig:
     """``config.json`` of a model's folder.
 
     Raises:
-        UserError: it is damaged or of an architecture that transformers does not know.
+        UserError: it is damaged, of an architecture that transformers does not know, or of no encoder.
     """
     with quiet():
         try:
-            return transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+            config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
         except (OSError, ValueError, KeyError) as error:
             reason = str(error).strip().split("\n")[0]
             raise UserError(f"{folder / 'config.json'} cannot be used ({reason}); mend it") from None
+    if not is_encoder(config):
+        raise UserError(
+            f"the model in {folder} ({config.model_type}) generates text and is no encoder; "
+            "give one of BERT's or ELECTRA's kind"
+        )
+    return config
+
+
+def is_encoder(config: transformers.PretrainedConfig) -> bool:
+    """Whether a model reads a text as a whole and has no decoder.
+
+    The heads of decoders read the last token, which is padding where rows of other lengths stand beside it.
+    """
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    )
+
+    writes_only = (
+        config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        and config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    )
+    return not writes_only and not getattr(config, "is_encoder_decoder", False)

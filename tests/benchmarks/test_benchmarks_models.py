@@ -67,6 +67,15 @@ SHAPES = {
         transformers.RobertaForMaskedLM, TINY | {"max_position_embeddings": 514, "pad_token_id": 0}
     ),
     "albert": Shape(transformers.AlbertForMaskedLM, TINY | {"embedding_size": 8}),
+    # Erlangshen's two and RoFormer: positions are relative, turned, or as in BERT.
+    "deberta-v2": Shape(
+        transformers.DebertaV2ForMaskedLM,
+        TINY | {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 256},
+    ),
+    "megatron-bert": Shape(transformers.MegatronBertForMaskedLM, TINY),
+    "roformer": Shape(
+        transformers.RoFormerForMaskedLM, TINY | {"embedding_size": 16, "max_position_embeddings": 512}
+    ),
 }
 
 
@@ -114,6 +123,15 @@ def test_each_shape_goes_through_a_task_of_each_kind(name: str, make: Callable[[
         )
         assert len(result.predictions["dev"]) == 4
         assert np.isfinite(result.losses).all()
+
+
+@pytest.mark.parametrize("config", [transformers.GPT2Config, transformers.XLNetConfig, transformers.T5Config])
+def test_models_that_write_are_refused(config: type, tmp_path: Path) -> None:
+    """Their heads read the last token, which is padding where a longer row stands beside."""
+    config().save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").touch()
+    with pytest.raises(UserError, match=r"generates text and is no encoder"):
+        model_facts(tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")

@@ -162,7 +162,8 @@ def test_a_whole_run_then_nothing_is_left_to_do(tiny_model, data, tmp_path, caps
     run(str(tiny_model), **arguments)
     printed = capsys.readouterr().out
     assert "already finished" not in printed
-    assert "ChnSentiCorp" in printed
+    assert "ChnSentiCorp*" in printed
+    assert "* reduced protocol" in printed
     ((path, _),) = find_records(tmp_path / "runs")
     assert path.name == "seed-04.json"
     written = path.stat().st_mtime_ns
@@ -237,9 +238,17 @@ def test_a_record_is_replayed(tiny_model, data, tmp_path, capsys):
 
 
 def test_explain_lists_settings_and_writes_nothing(tiny_model, data, tmp_path, capsys):
-    run(str(tiny_model), task="lcqmc", data=data, results=tmp_path / "runs", explain=True, lr=0.5)
+    run(
+        str(tiny_model),
+        task="lcqmc",
+        data=data,
+        results=tmp_path / "runs",
+        explain=True,
+        lr=0.5,
+        max_length=99,
+    )
     printed = capsys.readouterr().out
-    for part in ("learning_rate", "command line", "layer_decay", "task", "machine", "train 8"):
+    for part in ("learning_rate", "command line", "layer_decay", "task", "machine", "train 8", " 99 "):
         assert part in printed
     assert not (tmp_path / "runs").exists()
 

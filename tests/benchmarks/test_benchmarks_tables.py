@@ -8,8 +8,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from benchmarks import plots, tables
+from benchmarks.console import run_table
 from benchmarks.frames import item_error
 from benchmarks.groups import Group, load_groups
 from benchmarks.published import load_published
@@ -100,6 +102,22 @@ def test_measured_row_carries_everything(results, tmp_path):
     )
     assert r"63.40 (62.82) $\pm$ 0.39" in page(out, f"{PAIR.name}.tex")
     assert "63.40 (62.82) ± 0.39, n 10" in page(out, "overall.md")
+
+
+def test_a_run_ends_with_its_scores_in_eighty_characters(tmp_path, capsys):
+    """Deviation over seeds, and beside it the noise of items of one run: (40 + 42) / 2 to (60 + 64) / 2."""
+    for seed, bounds in enumerate([[40.0, 60.0], [42.0, 64.0]]):
+        scores = {"dev": {"accuracy": 100.0 * seed, "accuracy_unseen": 50.0}}
+        made = record(seed, 0, 0, scores=scores, protocol="reduced", intervals={"dev": {"accuracy": bounds}})
+        write_record(tmp_path, made)
+    Console(width=80).print(run_table("ours", load_groups(tmp_path)))
+    printed = capsys.readouterr().out
+    assert f"{PAIR.title}*" in printed
+    assert "* reduced protocol" in printed
+    (line,) = [line for line in printed.split("\n") if "acc. " in line and "unseen" not in line]
+    assert line.split()[1:] == ["dev", "acc.", "2", "100.00", "(50.00)", "±", "70.71", "41.00", "to", "62.00"]
+    assert "acc. unseen" in printed
+    assert max(map(len, printed.split("\n"))) <= 80
 
 
 def test_every_seed_has_a_row_of_its_own(results, tmp_path):
