@@ -29,7 +29,7 @@ from corpus.steps.keep import keep_step
 from corpus.steps.match import bands, match_step
 from corpus.steps.pack import pack_step
 from corpus.steps.read import read_step
-from corpus.steps.recurring import recurring_step, slices
+from corpus.steps.recurring import hash_parts, recurring_step, sum_groups
 from corpus.steps.sign import sign_step
 from corpus.vocab import vocab_path
 from provenance import (
@@ -101,7 +101,8 @@ def run_steps(job: Job, runtime: Runtime, benchmark: decontaminate.Benchmark | N
     check_sources(job)
     sizes = [path.stat().st_size for path in blocks(job)]
     run_step("clean", clean_step, ranks, job, runtime, sizes)
-    run_step("recurring", recurring_step, slices(job), job, runtime)
+    sum_groups(job)
+    run_step("recurring", recurring_step, hash_parts(job), job, runtime)
     run_step("sign", sign_step, ranks, job, runtime, sizes)
     run_step("match", match_step, bands(job.config), job, runtime)
     run_step("keep", keep_step, 1, job, runtime)

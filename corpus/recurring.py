@@ -2,14 +2,13 @@
 
 Boilerplate is a short line that many documents of one site or source hold: navigation, credits, signatures.
 Ordinary language recurs, too, and stays: headings of a word or two, and whole sentences unless they are
-so long that many authors would not write the same one. Nor are the lines of a document that was copied often:
-its copies count as one document here, and are duplicates later.
+so long that many authors would not write the same one; of those the first copy stays. Nor are the lines of a
+document that was copied often: its copies count as one document here, and are duplicates later.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
@@ -22,7 +21,10 @@ RULES = ("recurring_line", "repeated_paragraph")
 LEAST_LETTERS = 6  # a shorter line is a heading or an answer (总结, 第一章总则, 谢谢大家)
 LEAST_SENTENCE = 20  # letters; a shorter line that ends as a sentence does is ordinary (本法自公布日施行。)
 PARAGRAPH = 0  # the group of lines that count whatever document holds them
-_SENTENCE_END = re.compile(r"[。！？!?…；;：:～~][\s”’」』）)】\]\"']*$")
+_SENTENCE_END = tuple("。！？!?…；;：:～~")
+_CLOSING = " ”’」』）)】]\"'"
+_SENTENCE = np.uint64(1 << 31)  # marks, beside a line's number, that it ends as a sentence does
+_LINE = _SENTENCE - np.uint64(1)
 
 
 def group_of(key: str, source: str) -> str:
@@ -39,9 +41,9 @@ def line_records(texts: Sequence[str], groups: Sequence[str], config: CorpusConf
     """uint64 (4, n), ascending by hash: the lines of a block that may recur.
 
     Rows: hash of the line's letters; :func:`group_hash` of the document, or PARAGRAPH for a line of
-    ``repeated_paragraphs`` letters or more; document << 32 | line, both numbered in the block; hash of the
-    document's letters. A document of one line holds no boilerplate: if others are the same, they are
-    duplicates.
+    ``repeated_paragraphs`` letters or more; document << 32 | line, both numbered in the block, and _SENTENCE
+    where the line is one; hash of the document's letters. A document of one line holds no boilerplate: if
+    others are the same, they are duplicates.
     """
     found = []
     hashed = {name: group_hash(name) for name in dict.fromkeys(groups)}
@@ -55,12 +57,15 @@ def line_records(texts: Sequence[str], groups: Sequence[str], config: CorpusConf
         paragraph = (sizes >= config.repeated_paragraphs) & (config.repeated_paragraphs > 0)
         short = ~paragraph & (sizes >= LEAST_LETTERS) & np.repeat(counts > 1, counts)
         short &= config.recurring_lines > 0
-        for i in np.flatnonzero(short & (sizes < LEAST_SENTENCE)):
-            short[i] = not _SENTENCE_END.search(lines[i])
+        sentence = np.zeros(len(lines), dtype=bool)
+        for i in np.flatnonzero(short):
+            sentence[i] = lines[i].rstrip(_CLOSING).endswith(_SENTENCE_END)
+        short &= ~sentence | (sizes >= LEAST_SENTENCE)
         group = np.repeat(np.array([hashed[name] for name in groups[part]], dtype=np.uint64), counts)
         group[paragraph] = PARAGRAPH
         documents = np.repeat(np.arange(part.start, part.stop, dtype=np.uint64), counts)
         places = documents << np.uint64(32) | np.arange(line, line + len(lines), dtype=np.uint64)
+        places |= sentence * _SENTENCE
         whole = segment_hashes(Letters(letters.codes, letters.ends[np.cumsum(counts) - 1]))
         rows = [segment_hashes(letters), group, places, np.repeat(whole, counts)]
         found.append(np.stack(rows)[:, paragraph | short])
@@ -69,14 +74,19 @@ def line_records(texts: Sequence[str], groups: Sequence[str], config: CorpusConf
     return records[:, np.argsort(records[0], kind="stable")]
 
 
-def lines_to_drop(
-    records: Sequence[np.ndarray], sizes: Mapping[str, int], config: CorpusConfig
-) -> np.ndarray:
+def group_sizes(documents: Mapping[str, int]) -> np.ndarray:
+    """uint64 (2, n), ascending: :func:`group_hash` of each site or source, and its documents."""
+    hashes = np.array([group_hash(name) for name in documents], dtype=np.uint64)
+    sizes = np.array(list(documents.values()), dtype=np.uint64)
+    return np.stack([hashes, sizes])[:, np.argsort(hashes)]
+
+
+def lines_to_drop(records: Sequence[np.ndarray], sizes: np.ndarray, config: CorpusConfig) -> np.ndarray:
     """uint32 (3, n), ascending: block, line and index into RULES of each line to drop.
 
     Args:
         records: for each block in input order :func:`line_records`, or the part with some hashes.
-        sizes: documents of each group in the whole input.
+        sizes: :func:`group_sizes` of the whole input; may be mapped, for only what is needed is read.
     """
     hashes, groups, places, wholes = np.concatenate(records, axis=1)
     if not len(hashes):
@@ -92,14 +102,13 @@ def lines_to_drop(
     run = np.cumsum(starts_run) - 1
     starts_whole = starts_run | np.concatenate([[True], wholes[1:] != wholes[:-1]])
     documents = np.add.reduceat(starts_whole.astype(np.int64), starts)
-    known = sorted((group_hash(name), size) for name, size in sizes.items())
-    place = np.searchsorted(np.array([key for key, _ in known], dtype=np.uint64), groups[starts])
-    least = np.array(
-        [max(config.recurring_lines, config.recurring_share * size) for _, size in known] + [0.0]
-    )
+    names, run_group = np.unique(groups[starts], return_inverse=True)
+    known = np.minimum(np.searchsorted(sizes[0], names), sizes.shape[1] - 1)  # PARAGRAPH is not among them
+    least = np.maximum(config.recurring_lines, config.recurring_share * sizes[1][known])[run_group]
     is_paragraph = groups == PARAGRAPH
     later = document != document[starts][run]
-    drop = np.where(is_paragraph, later, (documents >= least[place])[run])
-    line = places & np.uint64(0xFFFFFFFF)
+    once = is_paragraph | (places & _SENTENCE > 0)  # of these the first copy stays
+    drop = (is_paragraph | (documents >= least)[run]) & (later | ~once)
+    line = places & _LINE
     found = np.stack([block, line, is_paragraph.astype(np.uint64)])[:, drop].astype(np.uint32)
     return found[:, np.lexsort((found[1], found[0]))]

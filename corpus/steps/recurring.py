@@ -8,15 +8,23 @@ from typing import Any
 import numpy as np
 
 from corpus.job import Job, blocks, counts_path, read_counts, write_array
-from corpus.recurring import lines_to_drop
+from corpus.recurring import group_sizes, lines_to_drop
 from provenance import write_json
 
 BLOCKS = 32  # blocks whose lines a rank holds in memory at once, in sum
 
 
-def slices(job: Job) -> int:
+def hash_parts(job: Job) -> int:
     """Ranks of this step: the input's size alone decides."""
     return -(-len(blocks(job)) // BLOCKS)
+
+
+def sum_groups(job: Job) -> None:
+    """Write how many documents each site or source has, once for all ranks; sites may be millions."""
+    documents: Counter[str] = Counter()
+    for part in read_counts(job, "clean"):
+        documents.update(part["groups"])
+    write_array(job.work / "groups.npy", group_sizes(documents))
 
 
 def recurring_step(data: Any, rank: int, world_size: int, job: Job) -> None:
@@ -27,9 +35,7 @@ def recurring_step(data: Any, rank: int, world_size: int, job: Job) -> None:
         records = np.load(path, mmap_mode="r")
         first, last = np.searchsorted(records[0], edges)
         parts.append(np.array(records[:, first : last if rank + 1 < world_size else None]))
-    sizes: Counter[str] = Counter()
-    for part in read_counts(job, "clean"):
-        sizes.update(part["groups"])
+    sizes = np.load(job.work / "groups.npy", mmap_mode="r")
     found = lines_to_drop(parts, sizes, job.config)
     write_array(job.work / "recurring" / f"{rank:05d}.npy", found)
     write_json(counts_path(job, "recurring", rank), {"lines": found.shape[1]})
