@@ -55,6 +55,12 @@ def _full_items(lines: list[str], widths: list[int]) -> list[bool]:
     return [hang and wide for hang, wide in zip(hangs, full, strict=True)]
 
 
+def _joins_without_space(before: str, after: str) -> bool:
+    """Where a line may break anywhere, it breaks numbers; other Latin text is broken at its spaces."""
+    last, first = before[-1:], after[:1]
+    return not (last.isascii() and last.isalnum() and first.isascii()) or (last.isdigit() and first.isdigit())
+
+
 @where(_has_lines)
 def wrapped_lines(text: str, config: CorpusConfig) -> str:
     """Paragraphs broken at a fixed column become one line again; items of a list stay on lines of their own.
@@ -79,8 +85,7 @@ def wrapped_lines(text: str, config: CorpusConfig) -> str:
     for before, line, follows_full in zip(lines, lines[1:], full, strict=False):
         if follows_full and line and not _ITEM.match(line):
             after = line.lstrip()
-            space = " " if before[-1:].isascii() and before[-1:].isalnum() and after[:1].isascii() else ""
-            joined += [space, after]
+            joined += ["" if _joins_without_space(before, after) else " ", after]
         else:
             joined += ["\n", line]
     return "".join(joined)

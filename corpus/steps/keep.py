@@ -92,7 +92,7 @@ def keep_step(data: Any, rank: int, world_size: int, job: Job) -> None:
                 totals.update({reason: 1, f"{reason}_han": han[place]})
                 if totals[reason] <= EXAMPLES:
                     shown.append(place)
-        texts = _texts(path, shown)
+        texts = _texts(job.work / "clean" / path.name, shown)  # as it was before lines were dropped
         examples += [
             {"id": ids[place], "rule": reasons[place], "text": text}
             for place, text in zip(shown, texts, strict=True)

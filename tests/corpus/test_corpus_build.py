@@ -405,6 +405,8 @@ def test_benchmark_overlap_is_reported_and_can_be_dropped(tmp_path: Path) -> Non
     }
     assert counts["rules"]["benchmark_text.dropped"] == 7
     assert counts["totals"]["emptied"] == 1
+    emptied = [row["text"] for row in pq.read_table(out / "rejected").to_pylist() if row["rule"] == "emptied"]
+    assert emptied == ["\n".join(lines[0])]  # the example shows what was there
     # the files of the folder are part of what the corpus is
     replayed = parse(["--from", str(out)])
     assert (replayed.benchmarks, replayed.config) == (tmp_path / "data", dropped.config)

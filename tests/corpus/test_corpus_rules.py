@@ -271,8 +271,8 @@ def test_wrapped_items_in_a_text_of_long_lines() -> None:
     note = "  中華民國一百十二年七月二十七日行政院院臺規字第 1125014346 號公"
     article = "本辦法依臺灣地區與大陸地區人民關係條例第六十九條第二項規定訂定之。" * 3
     lines = [
-        full,
-        "  布全文 20 條",
+        full[:-3] + " 206",
+        "  73 號令發布",
         note,
         "  告改由「農業部」管轄",
         "2" + full[1:],
@@ -281,14 +281,17 @@ def test_wrapped_items_in_a_text_of_long_lines() -> None:
     ]
     text = "\n".join([*lines, "  、18 條", *(article * n for n in range(1, 10))])
     joined = BY_NAME["wrapped_lines"](text, CONFIG)
-    assert joined.split("\n") == [
-        full + "布全文 20 條",
-        note + "告改由「農業部」管轄",
-        "2" + full[1:] + "16、20 條",  # numbers, no item 16
-        "3.修正第 8",  # too short to be wrapped
-        "  、18 條",
-        *(article * n for n in range(1, 10)),
-    ]
+    assert (
+        joined.split("\n")
+        == [
+            full[:-3] + " 20673 號令發布",  # a broken number
+            note + "告改由「農業部」管轄",
+            "2" + full[1:] + "16、20 條",  # numbers, no item 16
+            "3.修正第 8",  # too short to be wrapped
+            "  、18 條",
+            *(article * n for n in range(1, 10)),
+        ]
+    )
     code = "\n".join(
         ["1. 创建一个新的磁盘，不过这个磁盘我们稍后会删除并重建一个新的磁盘", "    sudo apt install x"] * 3
     )
