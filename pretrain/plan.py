@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from pretrain.config import PretrainConfig, Runtime, every
+from pretrain.objectives import OBJECTIVES
 
 MANY_EPOCHS = 40  # over the same text; above, more text or fewer steps serve better
 
@@ -39,6 +40,12 @@ def plan(
         f"checkpoint every {every(runtime.save_every, config.steps, 20):,} steps, "
         f"held-out metrics every {every(runtime.eval_every, config.steps, 20):,}",
     ]
+    stages = OBJECTIVES[config.objective].stages(config)
+    for stage in stages if len(stages) > 1 else ():
+        against = f" against the {' and '.join(stage.run)} as it is then" if stage.run else ""
+        lines.append(
+            f"steps {stage.first:,} to {stage.end:,} train the {' and '.join(stage.trained)}{against}"
+        )
     if epochs > MANY_EPOCHS:
         lines.append(
             f"warning: {epochs:.0f} epochs over the same rows; give a larger corpus or fewer --steps"

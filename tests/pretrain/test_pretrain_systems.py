@@ -284,10 +284,13 @@ def test_random_has_no_generator_and_draws_without_looking():
     assert (drawn == 200).float().mean().item() == pytest.approx(0.75, abs=0.03)
 
 
-def test_two_stage(corpus, tmp_path):
+def test_two_stage(corpus, tmp_path, capsys):
     """The generator alone; then it stays as it is, and the discriminator starts from its weights."""
     words = words_of("two-stage", corpus, tmp_path)
     train(parse([*words, "--milestone-every", "1", "--switch", "0.5"]))
+    said = capsys.readouterr().out
+    assert "steps 0 to 3 train the generator\n" in said
+    assert "steps 3 to 6 train the discriminator against the generator as it is then\n" in said
     at = {step: state(tmp_path, step)["model"] for step in range(1, 7)}
 
     def encoder(step: int, name: str) -> dict:
