@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import tyro
 
 from corpus import blocklist
-from corpus.config import PRESETS, CorpusConfig, Runtime, weights_of
+from corpus.config import LENGTHS, PRESETS, CorpusConfig, Runtime, weights_of
 from corpus.dump import MIRROR, fetch_dump
 from corpus.hub import Dataset
 from corpus.script import converter
@@ -87,8 +87,10 @@ def _is_a(value: Any, kind: Any) -> bool:
     """Whether a value from a file is what a setting of this type can be."""
     if get_origin(kind) is Literal:
         return value in get_args(kind)
+    if get_origin(kind) is Union:
+        return any(_is_a(value, each) for each in get_args(kind))
     if get_origin(kind) is tuple:
-        return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
+        return isinstance(value, tuple) and all(type(each) is get_args(kind)[0] for each in value)
     return type(value) is kind or (kind is float and type(value) is int)
 
 
@@ -134,6 +136,10 @@ def check_config(config: CorpusConfig) -> None:
             raise UserError(f"{name} {value} is not a number from 0 to {_MOST - 1}")
     if config.held_out == 1:
         raise UserError("--held-out 1 leaves no document to train on")
+    if wrong := [length for length in config.lengths if length not in LENGTHS]:
+        raise UserError(f"--length {wrong[0]} is not a number of tokens from {LENGTHS[0]} to {LENGTHS[-1]}")
+    if not config.lengths:
+        raise UserError("--length names no number of tokens; give one or more, such as 128")
     if config.min_fragment > min(config.lengths):
         raise UserError(
             f"--min-fragment {config.min_fragment} is more than a row of {min(config.lengths)} tokens holds"

@@ -8,6 +8,7 @@ from typing import Literal
 
 from provenance import UserError
 
+LENGTHS = range(8, 4097)  # tokens that a row may be asked to hold
 MOST_WEIGHT = 20  # times that a document may count: training repeats the corpus anyway
 
 
@@ -49,7 +50,8 @@ class CorpusConfig:
         weights: source=weight; below 1 that share of its documents is taken, chosen by sha256 of the id, and
             with 2.5 each document's training rows come twice or three times.
         segmenter: where words start; rjieba is jieba's dictionary in Rust.
-        length: most tokens in a row, [CLS] and [SEP] included.
+        length: most tokens in a row, [CLS] and [SEP] included; both: 128 and 512. Each of several lengths has
+            its own rows; short ones, such as 64, make the first steps of a training on a CPU cheap.
         packing: carry loses no overflow; google is the published rule, which cuts it off.
         min_fragment: tokens; a shorter remainder of a longer document is dropped (carry).
         held_out: share of documents, by sha256 of the id, whose rows are kept for evaluation.
@@ -82,7 +84,7 @@ class CorpusConfig:
     decontaminate: bool = False
     weights: tuple[str, ...] = ()
     segmenter: Literal["rjieba", "jieba"] = "rjieba"
-    length: Literal["128", "512", "both"] = "both"
+    length: Literal["both"] | tuple[int, ...] = "both"
     packing: Literal["carry", "google"] = "carry"
     min_fragment: int = 16
     held_out: float = 0.005
@@ -90,7 +92,8 @@ class CorpusConfig:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        return (128, 512) if self.length == "both" else (int(self.length),)
+        """Ascending, each once."""
+        return (128, 512) if self.length == "both" else tuple(sorted(set(self.length)))
 
 
 def weights_of(config: CorpusConfig) -> dict[str, float]:
@@ -144,5 +147,5 @@ _WEB = CorpusConfig()
 PRESETS: dict[str, CorpusConfig] = {
     "web": _WEB,
     "wiki": replace(_WEB, min_han=16),
-    "sample": replace(_WEB, length="128", held_out=0.05),
+    "sample": replace(_WEB, length=(128,), held_out=0.05),
 }

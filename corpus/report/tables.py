@@ -169,4 +169,4 @@ def settings_section(config: CorpusConfig, facts: Mapping[str, Any]) -> Section:
 def _setting(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    return (" ".join(value) or "none") if isinstance(value, tuple) else str(value)
+    return (" ".join(map(str, value)) or "none") if isinstance(value, tuple) else str(value)

@@ -21,6 +21,7 @@ from corpus.command import Options, check_config, parse
 from corpus.config import PRESETS, Runtime
 from corpus.engine import WorkerError
 from corpus.job import share_of
+from corpus.rows import read_rows
 from provenance import UserError, hold, read_manifest, verify_manifest, write_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -250,6 +251,7 @@ def test_manifest_can_be_replayed(inputs: list[str], corpus: Path, tmp_path: Pat
         ("config", {"min_han": "9"}),
         ("config", {"min_han": True}),
         ("config", {"length": "7"}),
+        ("config", {"length": [128, "7"]}),
         ("config", {"weights": [1]}),
         ("config", {"weights": "a=1"}),
         ("config", {"convert": None}),
@@ -278,10 +280,29 @@ def test_argument_that_is_not_utf8() -> None:
 # --- settings -------------------------------------------------------------------------------------
 
 
+def test_rows_of_any_lengths(inputs: list[str], tmp_path: Path) -> None:
+    """Each length has rows of its own, and a manifest replays them."""
+    out = build.build(options(inputs[:1], tmp_path / "out", length=(64, 32)))
+    assert sorted(folder.name for folder in out.glob("rows-*")) == ["rows-32", "rows-64"]
+    for length in (32, 64):
+        rows = [read_rows(file) for file in (out / f"rows-{length}").rglob("*.arrow")]
+        sizes = [len(row) for table in rows for row in table["input_ids"].to_pylist()]
+        assert max(sizes) == length
+    assert parse(["--from", str(out)]).config.length == (64, 32)
+
+
 def test_preset_and_overrides() -> None:
     parsed = parse(["a.txt", "--preset", "sample", "--min-han", "9", "--weights", "x=0.5", "y=3"])
-    assert (parsed.config.length, parsed.config.min_han) == ("128", 9)
+    assert (parsed.config.lengths, parsed.config.min_han) == ((128,), 9)
     assert parsed.config.weights == ("x=0.5", "y=3")
+
+
+@pytest.mark.parametrize(
+    ("words", "lengths"),
+    [([], (128, 512)), (["both"], (128, 512)), (["64"], (64,)), (["128", "64", "64"], (64, 128))],
+)
+def test_lengths(words: list[str], lengths: tuple[int, ...]) -> None:
+    assert parse(["a.txt", *(["--length", *words] if words else [])]).config.lengths == lengths
 
 
 @pytest.mark.parametrize(
@@ -570,7 +591,9 @@ def test_two_weights_for_a_source() -> None:
         ({"blocklist": "/dev/zero"}, "--blocklist /dev/zero is no file"),
         ({"blocklist": ""}, "--blocklist '' is no file"),
         ({"min_fragment": 129}, "more than a row of 128 tokens"),
-        ({"min_fragment": 513, "length": "512"}, "more than a row of 512 tokens"),
+        ({"min_fragment": 513, "length": (512,)}, "more than a row of 512 tokens"),
+        ({"length": (128, 7)}, "--length 7 is not a number of tokens from 8 to 4096"),
+        ({"length": ()}, "--length names no number"),
     ],
 )
 def test_settings_that_make_no_sense(setting: dict[str, Any], message: str) -> None:

@@ -116,7 +116,7 @@ def counted() -> dict[str, Any]:
     }
 
 
-CONFIG = CorpusConfig(length="128", decontaminate=True, weights=("news=0.9",))
+CONFIG = CorpusConfig(length=(128,), decontaminate=True, weights=("news=0.9",))
 
 
 @pytest.fixture(scope="module")
