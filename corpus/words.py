@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 
+from corpus.hashing import slices
 from corpus.pack import sentence_ends
 from corpus.wordpiece import WordPiece, reference_encode
 
+BATCH = 500_000  # characters
 BETWEEN = "\n"  # documents that are encoded together: no token, word or sentence reaches across it
 
 
@@ -84,7 +86,20 @@ class Encoded:
     unknown: Counter[str]
 
 
-def encode(texts: Sequence[str], vocab: Path, name: str = "rjieba", *, reference: bool = False) -> Encoded:
+def pieces(text: str, size: int) -> Iterator[str]:
+    """``text`` in pieces of at most ``size`` characters, cut after sentences where there are any."""
+    start = 0
+    while len(text) - start > size:
+        *ends, _ = sentence_ends(text[start : start + size])  # the last may be the cut's
+        end = start + (ends[-1] if ends else size)
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def encode(
+    texts: Sequence[str], vocab: Path, name: str = "rjieba", *, reference: bool = False, batch: int = BATCH
+) -> Encoded:
     """Tokens, words and sentences of clean documents.
 
     Args:
@@ -92,7 +107,30 @@ def encode(texts: Sequence[str], vocab: Path, name: str = "rjieba", *, reference
         vocab: verified vocab.txt.
         name: the segmenter.
         reference: ids by ``tokenizers`` itself, which is slower.
+        batch: characters encoded at once, at 140 bytes of memory each; a longer document is cut into pieces.
     """
+    cut = [list(pieces(text, batch)) for text in texts]
+    flat = [piece for document in cut for piece in document]
+    parts = [_encode(flat[part], vocab, name, reference) for part in slices(flat, batch)]
+    if len(parts) == 1 and len(flat) == len(texts):
+        return parts[0]
+    shifts = np.cumsum([0, *(len(part.ids) for part in parts)]).tolist()
+    shifted = (
+        [bound + shift for bound in bounds]
+        for part, shift in zip(parts, shifts, strict=False)
+        for bounds in part.bounds
+    )
+    joined = ([next(shifted) for _ in document] for document in cut)
+    return Encoded(
+        ids=np.concatenate([part.ids for part in parts]),
+        word_starts=np.concatenate([part.word_starts for part in parts]),
+        bounds=[first + [bound for bounds in rest for bound in bounds[1:]] for first, *rest in joined],
+        unknown=sum((part.unknown for part in parts), Counter()),
+    )
+
+
+def _encode(texts: Sequence[str], vocab: Path, name: str, reference: bool) -> Encoded:
+    """All at once."""
     encoder, joined = word_piece(vocab), BETWEEN.join(texts)
     tokens = reference_encode(encoder.reference, joined) if reference else encoder.encode(joined)
     # a document's end is a sentence's end: the separator ends a sentence, and the text's end the last one

@@ -15,10 +15,9 @@ from corpus.job import DOCUMENTS, KEEP, Job, counts_path, write_table
 from corpus.pack import Row, pack_document
 from corpus.rows import SCHEMA, table_of, write_rows
 from corpus.vocab import UNK
-from corpus.words import BETWEEN, encode, word_piece
+from corpus.words import BATCH, BETWEEN, encode, word_piece
 from provenance import write_json
 
-BATCH = 500_000  # characters tokenized at once
 CHECKED = 20_000  # characters of a block whose ids are compared with those of tokenizers
 UNKNOWN = 50  # most frequent unknown characters that a rank reports
 

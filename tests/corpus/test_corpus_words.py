@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from corpus.vocab import load_vocab
-from corpus.words import encode, segmenter, word_starts
+from corpus.words import encode, pieces, segmenter, word_starts
 
 TEXT = "他来到了网易杭研大厦"  # jieba's own example: 他/来到/了/网易/杭研/大厦
 
@@ -68,6 +68,29 @@ def test_documents_together_equal_documents_alone(vocab_path: Path, name: str) -
         assert together.word_starts[first:end].tolist() == alone.word_starts.tolist()
         assert [bound - first for bound in bounds] == alone.bounds[0]
     assert together.bounds[-1][-1] == len(together.ids)
+
+
+@pytest.mark.parametrize("batch", [20, 40])
+def test_long_documents_are_encoded_in_pieces(vocab_path: Path, batch: int) -> None:
+    """The same tokens, words and sentences: pieces end where sentences do."""
+    texts = [
+        "",
+        "他来到了。网易杭研大厦！真的？“走吧。”\n\n南江河发源于北山南麓。",
+        *TEXTS,
+        "他来到了网易。" * 9,
+    ]
+    whole, cut = encode(texts, vocab_path), encode(texts, vocab_path, batch=batch)
+    assert cut.ids.tolist() == whole.ids.tolist()
+    assert cut.word_starts.tolist() == whole.word_starts.tolist()
+    assert cut.bounds == whole.bounds
+    assert cut.unknown == whole.unknown
+
+
+def test_pieces() -> None:
+    assert list(pieces("甲。乙丙！丁戊己", 4)) == ["甲。", "乙丙！", "丁戊己"]
+    assert list(pieces("甲" * 10, 4)) == ["甲" * 4, "甲" * 4, "甲" * 2]
+    assert list(pieces("", 4)) == [""]
+    assert list(pieces("甲：“乙。”丙丁。", 6)) == ["甲：“乙。”", "丙丁。"]
 
 
 def test_sentences_without_a_token_are_left_out(vocab_path: Path) -> None:
