@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from corpus import blocklist, decontaminate
+from corpus import blocklist, decontaminate, dictionary
 from corpus.assemble import STAGE, assemble, publish
 from corpus.command import DATA, Options, check_config, find_inputs, parse
 from corpus.config import Runtime, weights_of
@@ -149,8 +149,12 @@ def build(options: Options) -> Path:
     paths = find_inputs(options)
     vocab = vocab_path(options.vocab)
     inputs = [input_identity(path) for path in paths]
-    terms = blocklist.sha256(config.blocklist)
-    identity: dict[str, Any] = {"config": config, "inputs": inputs, "blocklist": terms}
+    identity: dict[str, Any] = {
+        "config": config,
+        "inputs": inputs,
+        "blocklist": blocklist.sha256(config.blocklist),
+        "dictionary": dictionary.sha256(config.dictionary),
+    }
     benchmark = None
     if options.benchmarks is not None:
         benchmark = decontaminate.load_benchmark(options.benchmarks, config.convert)

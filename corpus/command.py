@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import tyro
 
-from corpus import blocklist
+from corpus import blocklist, dictionary
 from corpus.config import LENGTHS, PRESETS, CorpusConfig, Runtime, weights_of
 from corpus.dump import MIRROR, fetch_dump
 from corpus.hub import Dataset
@@ -127,6 +127,7 @@ def check_config(config: CorpusConfig) -> None:
     if config.convert != "none":
         converter(config.convert)
     blocklist.pattern(config.blocklist)  # a list that cannot be read is found before the work
+    dictionary.words(config.dictionary)
     weights_of(config)
     for entry in fields(config):
         name, value = f"--{entry.name.replace('_', '-')}", getattr(config, entry.name)

@@ -50,6 +50,8 @@ class CorpusConfig:
         weights: source=weight; below 1 that share of its documents is taken, chosen by sha256 of the id, and
             with 2.5 each document's training rows come twice or three times.
         segmenter: where words start; rjieba is jieba's dictionary in Rust.
+        dictionary: words to add to the segmenter's own: none, or a UTF-8 file with one a line, each with its
+            frequency and part of speech if they are known.
         length: most tokens in a row, [CLS] and [SEP] included; both: 128 and 512. Each of several lengths has
             its own rows; short ones, such as 64, make the first steps of a training on a CPU cheap.
         packing: carry loses no overflow; google is the published rule, which cuts it off.
@@ -84,6 +86,7 @@ class CorpusConfig:
     decontaminate: bool = False
     weights: tuple[str, ...] = ()
     segmenter: Literal["rjieba", "jieba"] = "rjieba"
+    dictionary: str = "none"
     length: Literal["both"] | tuple[int, ...] = "both"
     packing: Literal["carry", "google"] = "carry"
     min_fragment: int = 16

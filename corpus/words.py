@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from corpus.dictionary import words
 from corpus.hashing import slices
 from corpus.pack import sentence_ends
 from corpus.wordpiece import WordPiece, reference_encode
@@ -21,40 +22,56 @@ BETWEEN = "\n"  # documents that are encoded together: no token, word or sentenc
 
 
 @functools.cache
-def segmenter(name: str) -> Callable[[str], list[str]]:
+def segmenter(name: str, dictionary: str = "none") -> Callable[[str], list[str]]:
     """``rjieba`` or ``jieba``: text to words whose concatenation is the text.
 
-    jieba takes a second and 97 MB to load, once a process.
+    jieba takes a second and 97 MB to load, once a process. A user's words are added in memory, so that the
+    file in which jieba keeps its own dictionary for the next process never holds them.
+
+    Args:
+        name: of the segmenter.
+        dictionary: file of words to add, see :mod:`corpus.dictionary`.
     """
     if name == "rjieba":
         import rjieba
 
-        return rjieba.cut
+        if dictionary == "none":
+            return rjieba.cut
+        fast = rjieba.Jieba()
+        for word, frequency in words(dictionary):
+            fast.add_word(word, frequency, None)
+        return fast.cut
     if name == "jieba":
         import jieba
 
         jieba.setLogLevel(logging.ERROR)
-        jieba.initialize()
-        return jieba.lcut
+        reference = jieba.Tokenizer()
+        reference.initialize()
+        for word, frequency in words(dictionary):
+            reference.add_word(word, frequency)
+        return reference.lcut
     raise ValueError(f"no segmenter {name!r}: rjieba or jieba")
 
 
-def word_starts(text: str, token_starts: Sequence[int] | np.ndarray, name: str = "rjieba") -> np.ndarray:
+def word_starts(
+    text: str, token_starts: Sequence[int] | np.ndarray, name: str = "rjieba", dictionary: str = "none"
+) -> np.ndarray:
     """bool (tokens,): True where a token lies in another word than the token before it.
 
     Args:
         text: the tokenized text.
         token_starts: character offset of each token's first character, ascending.
         name: the segmenter.
+        dictionary: file of words to add to its own.
 
     Raises:
         RuntimeError: the segmenter's words do not add up to ``text``.
     """
-    words = segmenter(name)(text)
-    if "".join(words) != text:
+    found = segmenter(name, dictionary)(text)
+    if "".join(found) != text:
         raise RuntimeError(f"{name} changed the text {text[:40]!r}...")
     word_of = np.repeat(
-        np.arange(len(words), dtype=np.int32), np.fromiter(map(len, words), np.int32, len(words))
+        np.arange(len(found), dtype=np.int32), np.fromiter(map(len, found), np.int32, len(found))
     )
     word_of_token = word_of[np.asarray(token_starts, dtype=np.int64)]
     starts = np.ones(len(word_of_token), dtype=bool)
@@ -98,7 +115,13 @@ def pieces(text: str, size: int) -> Iterator[str]:
 
 
 def encode(
-    texts: Sequence[str], vocab: Path, name: str = "rjieba", *, reference: bool = False, batch: int = BATCH
+    texts: Sequence[str],
+    vocab: Path,
+    name: str = "rjieba",
+    *,
+    dictionary: str = "none",
+    reference: bool = False,
+    batch: int = BATCH,
 ) -> Encoded:
     """Tokens, words and sentences of clean documents.
 
@@ -106,12 +129,13 @@ def encode(
         texts: clean documents.
         vocab: verified vocab.txt.
         name: the segmenter.
+        dictionary: file of words to add to its own.
         reference: ids by ``tokenizers`` itself, which is slower.
         batch: characters encoded at once, at 140 bytes of memory each; a longer document is cut into pieces.
     """
     cut = [list(pieces(text, batch)) for text in texts]
     flat = [piece for document in cut for piece in document]
-    parts = [_encode(flat[part], vocab, name, reference) for part in slices(flat, batch)]
+    parts = [_encode(flat[part], vocab, name, dictionary, reference) for part in slices(flat, batch)]
     if len(parts) == 1 and len(flat) == len(texts):
         return parts[0]
     shifts = np.cumsum([0, *(len(part.ids) for part in parts)]).tolist()
@@ -129,7 +153,7 @@ def encode(
     )
 
 
-def _encode(texts: Sequence[str], vocab: Path, name: str, reference: bool) -> Encoded:
+def _encode(texts: Sequence[str], vocab: Path, name: str, dictionary: str, reference: bool) -> Encoded:
     """All at once."""
     encoder, joined = word_piece(vocab), BETWEEN.join(texts)
     tokens = reference_encode(encoder.reference, joined) if reference else encoder.encode(joined)
@@ -142,7 +166,7 @@ def _encode(texts: Sequence[str], vocab: Path, name: str, reference: bool) -> En
     all_bounds = distinct.tolist()
     return Encoded(
         ids=tokens.ids,
-        word_starts=word_starts(joined, tokens.offsets, name),
+        word_starts=word_starts(joined, tokens.offsets, name, dictionary),
         bounds=[all_bounds[a : b + 1] for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)],
         unknown=tokens.unknown(joined),
     )

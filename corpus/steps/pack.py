@@ -56,7 +56,9 @@ def pack_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     unk: list[np.ndarray] = []
     unknown: Counter[str] = Counter()
     for part in slices(texts, BATCH) if texts else ():
-        encoded = encode(texts[part], job.vocab, config.segmenter, reference=reference)
+        encoded = encode(
+            texts[part], job.vocab, config.segmenter, dictionary=config.dictionary, reference=reference
+        )
         documents = list(zip(encoded.bounds, keys[part], splits[part], copies[part], strict=True))
         for n in config.lengths:
             rows: dict[str, list[Row]] = {"train": [], "heldout": []}

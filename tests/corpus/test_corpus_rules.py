@@ -168,6 +168,7 @@ CASES = [
     ("empty_brackets", "甲（，；）乙（ ）丙（1）", "甲乙丙（1）"),  # case 9
     ("empty_brackets", "甲（乙（））", "甲（乙）"),  # case 9
     ("empty_brackets", ":-)", ":-)"),  # case 9
+    ("empty_brackets", "范廷颂枢机（，），圣名保禄", "范廷颂枢机，圣名保禄"),  # case 9, of a CMRC context
     ("too_short", "原文", None),
     ("too_short", "今天下雨。", "今天下雨。"),  # case 17: no rule counts words or wants a full stop
     ("not_chinese", "これはただのにほんごです漢字", None),

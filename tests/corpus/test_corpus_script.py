@@ -36,6 +36,8 @@ def test_default_converts_nothing() -> None:
         ("皇后在後宮", "皇后在后宫"),
         ("頭髮發現", "头发发现"),
         ("鄰里與裡面", "邻里与里面"),
+        ("乾安縣", "乾安县"),  # 干安县 in older versions of OpenCC
+        ("看著", "看著"),
         ("睡著了", "睡著了"),  # case 5: t2s is not the Taiwan configuration
         ("衞", "衞"),
         ("他買了記憶體", "他买了记忆体"),  # case 6: no phrases, so no length changes
@@ -46,9 +48,19 @@ def test_t2s(text: str, expected: str) -> None:
     assert converter("t2s")(text) == expected
 
 
-def test_taiwan_configurations_differ() -> None:
-    """Case 5."""
-    assert converter("tw2sp")("看著") == "看着"
+@pytest.mark.parametrize(
+    ("config", "text", "expected"),
+    [
+        ("tw2s", "睡著了", "睡着了"),
+        ("tw2sp", "看著", "看着"),
+        ("tw2sp", "記憶體", "内存"),  # case 6: phrases change the length, so no answer would be where it was
+        ("tw2sp", "計程車", "出租车"),
+        ("tw2sp", "計算機程序", "计算机进程"),
+    ],
+)
+def test_taiwan_configurations_differ(config: str, text: str, expected: str) -> None:
+    """Cases 5 and 6."""
+    assert converter(config)(text) == expected
 
 
 def test_json_suffix_is_the_same_configuration() -> None:
@@ -77,6 +89,13 @@ def test_towards_traditional_warns_and_misfires(config: str, text: str, wrong: s
     with pytest.warns(UserWarning, match=config):
         convert = converter(config)
     assert convert(text) == wrong
+
+
+@pytest.mark.filterwarnings("ignore:.*s2t")
+def test_a_round_trip_loses_characters() -> None:
+    """Case 3."""
+    there = converter("t2s")("皇后在後面發現頭髮乾了")
+    assert converter("s2t")(there) == "皇后在後面發現頭髮幹了"
 
 
 def test_conversion_facts_name_version_and_dictionaries() -> None:

@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from corpus.dictionary import words
 from corpus.vocab import load_vocab
 from corpus.words import encode, pieces, segmenter, word_starts
+from provenance import UserError
 
 TEXT = "他来到了网易杭研大厦"  # jieba's own example: 他/来到/了/网易/杭研/大厦
 
@@ -27,6 +29,30 @@ def test_jieba_dictionary_is_simplified() -> None:
 def test_word_starts(name: str) -> None:
     starts = word_starts(TEXT, range(len(TEXT)), name)
     assert [TEXT[i] for i in np.flatnonzero(starts)] == ["他", "来", "了", "网", "杭", "大"]
+
+
+@pytest.mark.parametrize("name", ["rjieba", "jieba"])
+def test_words_of_a_user(name: str, tmp_path: Path) -> None:
+    """Case 20: two dictionaries never share what they hold, nor does plain segmentation see it."""
+    files = {}
+    for file, content in (("a", "臺灣\n\n網頁 5 n\n"), ("b", "\ufeff臺灣大學 100000\n")):
+        files[file] = str(tmp_path / file)
+        (tmp_path / file).write_text(content, encoding="utf-8")
+    cut = {file: segmenter(name, path)("臺灣大學") for file, path in files.items()}
+    assert cut == {"a": ["臺灣", "大學"], "b": ["臺灣大學"]}
+    assert segmenter(name)("臺灣大學") == ["臺", "灣大學"]
+    starts = word_starts("臺灣大學", range(4), name, files["a"])
+    assert starts.tolist() == [True, False, True, False]
+
+
+def test_dictionary_mistakes(tmp_path: Path) -> None:
+    (tmp_path / "bad").write_text("臺灣 多 n 甲\n", encoding="utf-8")
+    with pytest.raises(UserError, match="bad line 1 is not a word"):
+        words(str(tmp_path / "bad"))
+    (tmp_path / "latin").write_bytes(b"\xff\xfe\xff")
+    for name in (str(tmp_path / "latin"), str(tmp_path / "missing"), ""):
+        with pytest.raises(UserError, match=r"--dictionary .* cannot be read"):
+            words(name)
 
 
 def tokens_of(path: Path, ids: np.ndarray) -> list[str]:
