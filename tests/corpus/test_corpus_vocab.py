@@ -52,6 +52,13 @@ def test_offsets_are_one_character_each(tokenizer) -> None:
     assert offsets == [(i, i + 1) for i in range(7)]
 
 
+def test_offsets_leave_invisible_characters_out(tokenizer) -> None:
+    """Case 15."""
+    text = "a\u200b中\ufeff文"
+    offsets = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    assert offsets == [(0, 1), (2, 3), (4, 5)]
+
+
 def test_han_never_continues_a_word(tokenizer, vocab_path: Path) -> None:
     """Case 24."""
     entries = vocab.load_vocab(vocab_path)
