@@ -151,14 +151,22 @@ def link_list(line: str, config: CorpusConfig) -> str | None:
     return None if len(entries) >= 5 and max(map(len, entries)) <= 12 else line
 
 
-_EDGES = re.compile("(?<=（)[，、]+|[，、]+(?=）)")
+_EDGES = re.compile("(?<=[（(])[，、；]+|[，、；]+(?=[）)])")
+_BRACKET = re.compile(r"(?<=[（(])[^（()）\n]*(?=[）)])")
+_EMPTY_LABEL = re.compile(
+    rf"(?:^|(?<=[，；、,])) *{HAN.pattern}{{1,8}}[：:][\"'“”‘’ ]*(?:$|[，；、,])"
+)  # of a value that was dropped, with the mark behind it
 
 
-@needs("[（，、]", "[，、）]")
-@lines_with("（[，、]|[，、]）")
+def _without_empty_labels(inside: re.Match[str]) -> str:
+    return _EMPTY_LABEL.sub("", inside[0])
+
+
+@needs("[（(，、；：:]", "[，、；）,)\"'“”‘’ ]")
+@lines_with(r"[（(][，、；]|[，、；][）)]|[：:][\"'“”‘’ ]*[，；、,）)]")
 def bracket_edges(line: str, config: CorpusConfig) -> str:
-    """Commas left at the edges of brackets by what was dropped there."""
-    return _EDGES.sub("", line)
+    """What was dropped from brackets leaves commas at their edges, and labels without a value (学名：)."""
+    return _EDGES.sub("", _BRACKET.sub(_without_empty_labels, line))
 
 
 _FUNCTION_CHARACTER = re.compile("[的了很不是也都太还就我你他她吗吧呢啊着过没有这那還這過嗎]")
@@ -182,7 +190,7 @@ _SERVICE = r"(?:微信|薇信|威信|扣扣|weixin|wechat|(?<![a-z])(?:qq|vx)(?!
 _ACCOUNT = r"[公帐账号號群众眾]"
 _CONTACT = re.compile(  # an account with a word that asks for it: no review that names its writer's
     rf"(?i)(?:(?:[加添搜詢询]|关注|關注|联系|聯繫).{{0,6}}{_SERVICE}{_ACCOUNT}{{0,4}}|{_SERVICE}{_ACCOUNT}{{1,4}}"
-    r"|[加＋+]\s?(?:v[信x]?|微|q|扣))\s?[:：]?\s?[a-z0-9_-]{5,}"
+    r"|(?<![增添])[加＋+]\s?(?:v[信x]|微|扣|[vq](?![a-z])))\s?[:：]?\s?[a-z0-9_-]{5,}"
 )
 CONTACT_LENGTH = 80  # characters; a longer line says more than whom to write to
 
