@@ -100,8 +100,18 @@ def make_plan(
     seeds: Sequence[int],
     results: Path,
 ) -> Plan:
-    """The plan of one task; ``options`` are settings of the command line, ``record`` one that is replayed."""
+    """The plan of one task; ``options`` are settings of the command line, ``record`` one that is replayed.
+
+    Raises:
+        UserError: the model takes no inputs of the length that the settings have.
+    """
     config, sources = resolve(data.task, facts, options, {} if record is None else record.config)
+    longest = facts.get("longest_input")
+    if longest is not None and config.max_length > longest:
+        raise UserError(
+            f"{facts['name']} takes {longest} tokens, not {config.max_length} as {data.task.title} has them; "
+            f"give --max-length {longest}"
+        )
     bench = identify(data.task, data, facts, config)
     paths = {seed: record_path(results, facts["name"], data.task.name, bench, seed) for seed in seeds}
     done = [seed for seed, path in paths.items() if is_finished(path)]

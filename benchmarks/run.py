@@ -147,6 +147,12 @@ def _explain(console: Console, plan: Plan, model: str, facts: Mapping[str, Any])
         table.add_row(setting, str(value), plan.sources[setting])
     console.print(table)
     console.print(f"examples: {sizes}; protocol {plan.data.protocol}; seeds to run: {list(plan.waiting)}")
+    if plan.done:
+        seconds = [record.seconds for record in plan.records(plan.done)]
+        mean = sum(seconds) / len(seconds)
+        console.print(
+            f"seeds finished: {list(plan.done)}, {mean:.0f} s each; an unfinished one costs the same"
+        )
     for split, scores in plan.ceilings(model).items():
         words = ", ".join(f"{LABELS[metric]} {value:.2f}" for metric, value in scores.items())
         console.print(f"ceiling on {split} with answers of {plan.config.max_answer_length} tokens: {words}")

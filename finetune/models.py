@@ -148,11 +148,12 @@ def weights_sha256(folder: Path) -> str:
     raise UserError(f"{folder} has no weights; put {WEIGHTS[0]} or {WEIGHTS[2]} into it")
 
 
-def _parameters(config: transformers.PretrainedConfig) -> int:
-    """Parameters of the encoder with its embeddings, without pooler and heads."""
+def _shape(config: transformers.PretrainedConfig) -> dict[str, int | None]:
+    """Parameters of the encoder with its embeddings, without pooler and heads; and its longest input."""
     with torch.device("meta"), quiet():
         encoder = transformers.AutoModel.from_config(config)
-    return sum(p.numel() for name, p in encoder.named_parameters() if not name.startswith("pooler."))
+    weights = [p.numel() for name, p in encoder.named_parameters() if not name.startswith("pooler.")]
+    return {"parameters": sum(weights), "longest_input": longest_input(encoder)}
 
 
 def model_facts(model: str | Path) -> dict[str, Any]:
@@ -161,9 +162,10 @@ def model_facts(model: str | Path) -> dict[str, Any]:
     Returns:
         ``name`` (that of its manifest, else the Hub id with ``--`` for ``/``, else the folder's name),
         ``hub`` (its Hub id, or None), ``weights_sha256``, ``tokenizer_sha256`` (over the tokenizer's files),
-        ``parameters`` of the encoder, ``revision`` (a Hub commit, or the config id of the folder's manifest,
-        or None), ``family`` (``model_type``), ``hidden_size``, ``layers``, ``vocabulary`` and
-        ``pretraining_flops`` (of a model that pretrain.export wrote, 0 with random weights; else None).
+        ``parameters`` of the encoder, ``longest_input`` (tokens, or None), ``revision`` (a Hub commit, or the
+        config id of the folder's manifest, or None), ``family`` (``model_type``), ``hidden_size``,
+        ``layers``, ``vocabulary`` and ``pretraining_flops`` (of a model that pretrain.export wrote, 0 with
+        random weights; else None).
 
     Raises:
         UserError: as :func:`locate` and :func:`load_encoder`, or a file differs from the folder's manifest.
@@ -182,7 +184,7 @@ def model_facts(model: str | Path) -> dict[str, Any]:
         "hub": str(model) if from_hub else None,
         "weights_sha256": weights_sha256(folder),
         "tokenizer_sha256": digest.hexdigest(),
-        "parameters": _parameters(config),
+        **_shape(config),
         "revision": folder.name if from_hub else manifest.get("config_id"),
         "family": config.model_type,
         "hidden_size": config.hidden_size,

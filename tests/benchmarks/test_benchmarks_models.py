@@ -153,6 +153,7 @@ def test_longest_input_of_models_whose_positions_begin_late(make: Callable[[str]
     task = get_task("chnsenticorp")
     data = load(task, ROOT / "benchmarks/sample", limit=4)
     config, _ = resolve(task, model_facts(model), {"epochs": 1, "max_length": 514})
+    assert model_facts(model)["longest_input"] == 513
     with pytest.raises(UserError, match="takes 513 tokens, not 514"):
         finetune(model, "text", data.splits["train"], {}, config=config, seed=0, num_labels=2)
 

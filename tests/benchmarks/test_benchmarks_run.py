@@ -1,20 +1,14 @@
 """The runner: seeds, settings, and whole runs of a tiny random model on one task of each kind."""
 
 import contextlib
-import dataclasses
-import json
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 import tyro
-from rich.console import Console
 
-from benchmarks.jobs import run_child, run_jobs, start_server
-from benchmarks.metrics import percent
 from benchmarks.predict import predict_task
 from benchmarks.protocol import load
 from benchmarks.record import find_records, record_path
@@ -22,50 +16,11 @@ from benchmarks.run import run
 from benchmarks.seeds import hold_seeds, parse_seeds
 from benchmarks.settings import converted_corpus, resolve
 from benchmarks.tasks import get_task
-from benchmarks.trial import Trial, identify, log_path, run_trial, score_split
-from finetune.models import model_facts
-from provenance import UserError, sha256_file, write_manifest
+from benchmarks.trial import run_trial
+from provenance import UserError, write_manifest
 
 ROOT = Path(__file__).parents[2]
 COLOURS = "红黄蓝白黑青紫灰"
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """A few rows of one task of each kind."""
-    root = tmp_path_factory.mktemp("data")
-    for name in ("lcqmc", "chnsenticorp", "cmrc2018"):
-        (root / name).mkdir()
-    for split, count in (("train", 8), ("dev", 4), ("test", 4)):
-        pairs = [f"{COLOURS[i]}花好看吗{split}\t{COLOURS[i]}花美吗\t{i % 2}\n" for i in range(count)]
-        (root / "lcqmc" / f"{split}.tsv").write_text("".join(pairs), "utf-8")
-        texts = [f"{i % 2}\t{COLOURS[i]}房间\n" for i in range(count)]
-        (root / "chnsenticorp" / f"{split}.tsv").write_text("label\ttext_a\n" + "".join(texts), "utf-8")
-        qas = [
-            {"id": f"{split}-{i}", "question": "什么颜色？", "answers": [{"text": c, "answer_start": 2 * i}]}
-            for i, c in enumerate(COLOURS[:count])
-        ]
-        paragraph = {"context": "花".join(COLOURS), "qas": qas}
-        (root / "cmrc2018" / f"{split}.json").write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
-    return root
-
-
-def trial_of(name, model, data, out, seed=0):
-    task = get_task(name)
-    loaded, facts = load(task, data), model_facts(model) | {"name": "toy"}
-    config, _ = resolve(task, facts, {"epochs": 1, "batch_size": 4, "dtype": "fp32"})
-    return Trial(
-        model=str(model),
-        facts=facts,
-        task=name,
-        data=str(data),
-        limit=None,
-        config=config,
-        bench_id=identify(task, loaded, facts, config),
-        seed=seed,
-        results=str(out / "runs"),
-        predictions=str(out / "predictions"),
-    )
 
 
 def test_seeds_are_a_count_a_range_or_a_list():
@@ -100,62 +55,6 @@ def test_settings_come_from_family_and_task(facts, task, rate, decay):
     assert sources["learning_rate"] == "command line"
 
 
-@pytest.mark.parametrize("name", ["cmrc2018", "lcqmc", "chnsenticorp"])
-def test_a_trial_of_each_kind_leaves_record_and_predictions(name, tiny_model, data, tmp_path):
-    trial = trial_of(name, tiny_model, data, tmp_path)
-    record = run_trial(trial)
-    task = get_task(name)
-    splits = ["dev"] if task.kind == "span" else ["dev", "test"]
-    ((path, stored),) = find_records(tmp_path / "runs")
-    assert path == record_path(tmp_path / "runs", "toy", name, trial.bench_id, 0)
-    assert dataclasses.asdict(stored) == dataclasses.asdict(record)
-    assert list(stored.scores) == splits
-    assert all(set(task.metrics) <= metrics.keys() for metrics in stored.scores.values())
-    assert stored.examples["train"] == 8
-    assert stored.protocol == "reduced"
-    for split in splits:
-        kept = tmp_path / "predictions/toy" / name / trial.bench_id / f"seed-00.{split}.jsonl"
-        assert sha256_file(kept) == stored.predictions_sha256[split]
-        assert len(kept.read_text("utf-8").strip().split("\n")) == stored.examples[split]
-
-
-def test_the_same_seed_gives_the_same_predictions_and_another_differs(tiny_model, data, tmp_path):
-    records = [
-        run_trial(trial_of("lcqmc", tiny_model, data, tmp_path / str(i), seed))
-        for i, seed in enumerate((0, 0, 1))
-    ]
-    assert records[0].predictions_sha256 == records[1].predictions_sha256
-    assert records[0].predictions_sha256 != records[2].predictions_sha256
-    assert len({record.bench_id for record in records}) == 1
-
-
-def test_scores_on_inputs_that_train_does_not_hold(data):
-    """Two of four test texts stand in train: 3 of 4 are right, of the two others 1. All of dev is there."""
-    task = get_task("chnsenticorp")
-    loaded = load(task, data)
-    train, test = loaded.splits["train"], loaded.splits["test"]
-    new = [dataclasses.replace(row, text_a=f"新{row.text_a}") for row in test[2:]]
-    loaded.splits["test"][2:] = new
-    given = [{"id": row.id, "prediction": row.label} for row in test]
-    given[3]["prediction"] = 1 - given[3]["prediction"]
-    items = score_split(task, loaded, "test", given)
-    assert percent(items) == {"accuracy": 75.0, "accuracy_unseen": 50.0}
-    assert [len(values) for values in items.values()] == [4, 2]
-    assert {row.text_a for row in loaded.splits["dev"]} <= {row.text_a for row in train}
-    dev = [{"id": row.id, "prediction": row.label} for row in loaded.splits["dev"]]
-    assert percent(score_split(task, loaded, "dev", dev)) == {"accuracy": 100.0}
-
-
-def test_a_task_with_a_scorer_of_its_own_has_its_scores_too():
-    """DRCD: one character of four is lost to the longest common run, none to the bag of characters."""
-    task = get_task("drcd")
-    loaded = load(task, ROOT / "benchmarks/sample")
-    row = dataclasses.replace(loaded.splits["dev"][0], answers=("甲乙丙丁",))
-    loaded.splits["dev"][:] = [row]
-    items = score_split(task, loaded, "dev", [{"id": row.id, "prediction": "甲丙丁乙"}])
-    assert items == {"exact_match": [0.0], "f1": [0.5], "own_exact_match": [0.0], "own_f1": [1.0]}
-
-
 def test_a_whole_run_then_nothing_is_left_to_do(tiny_model, data, tmp_path, capsys):
     places = {"data": data, "results": tmp_path / "runs", "predictions": tmp_path / "predictions"}
     arguments = {"task": "chnsenticorp", "seeds": (4,), "epochs": 1, "name": "toy", **places}
@@ -170,57 +69,13 @@ def test_a_whole_run_then_nothing_is_left_to_do(tiny_model, data, tmp_path, caps
     run(str(tiny_model), **arguments)
     assert "1 of 1 already finished" in capsys.readouterr().out
     assert path.stat().st_mtime_ns == written
+    run(str(tiny_model), explain=True, **{**arguments, "seeds": (4, 5)})
+    printed = capsys.readouterr().out
+    assert "seeds to run: [5]" in printed
+    assert "seeds finished: [4], " in printed
 
 
-def test_a_crash_costs_one_seed(tiny_model, data, tmp_path):
-    good = trial_of("lcqmc", tiny_model, data, tmp_path)
-    refused = dataclasses.replace(good, seed=1, bench_id="0" * 12)
-    crashed = dataclasses.replace(good, seed=2, facts={"name": "toy"})
-    with open(tmp_path / "console", "w", encoding="utf-8") as file:
-        trials = [(trial, 1.0) for trial in (refused, crashed, good)]
-        failures = sorted(run_jobs(trials, 2, Console(file=file)))
-    assert len(failures) == 2
-    assert failures[0].startswith("LCQMC seed 1: the files of lcqmc")
-    assert failures[1].startswith("LCQMC seed 2: KeyError")
-    assert "Traceback" in log_path(crashed).read_text("utf-8")
-    assert str(log_path(crashed)) in failures[1]
-    assert [record.seed for _, record in find_records(tmp_path / "runs")] == [0]
-
-
-def test_the_number_of_jobs_changes_no_record(tiny_model, data, tmp_path):
-    """Predictions to the bit: one at a time, two at once, and in this process."""
-    found = {}
-    for slots in (1, 2):
-        out = tmp_path / str(slots)
-        trials = [(trial_of("lcqmc", tiny_model, data, out, seed), 1.0) for seed in range(3)]
-        assert run_jobs(trials, slots, Console(quiet=True)) == []
-        found[slots] = [record.predictions_sha256 for _, record in find_records(out / "runs")]
-    assert len(found[1]) == 3
-    assert found[1] == found[2]
-    here = run_trial(trial_of("lcqmc", tiny_model, data, tmp_path / "here"))
-    assert here.predictions_sha256 == found[1][0]
-
-
-def test_a_killed_trial_is_named(tiny_model, data, tmp_path):
-    """As the kernel kills one that asks for too much memory."""
-    trial = trial_of("lcqmc", tiny_model, data, tmp_path)
-    children: set = set()
-    start_server()
-    reason = run_child(trial, 0, lambda message: next(iter(children)).kill(), children, threading.Event())
-    assert reason == "ended by SIGKILL (out of memory?)"
-    assert not list(find_records(tmp_path / "runs"))
-
-
-def test_a_trial_that_starts_during_an_interrupt_is_ended(tiny_model, data, tmp_path):
-    """It is not yet among the children when the others are ended."""
-    trial, ending = trial_of("lcqmc", tiny_model, data, tmp_path), threading.Event()
-    ending.set()
-    start_server()
-    assert run_child(trial, 0, lambda message: None, set(), ending) == "ended by SIGTERM"
-    assert not list(find_records(tmp_path / "runs"))
-
-
-def test_a_record_is_replayed(tiny_model, data, tmp_path, capsys):
+def test_a_record_is_replayed(tiny_model, data, tmp_path, capsys, trial_of):
     """Task, seed and settings come from the record; the predictions are the same to the bit."""
     trial = trial_of("lcqmc", tiny_model, data, tmp_path, seed=3)
     record = run_trial(trial)
@@ -262,6 +117,8 @@ def test_mistakes_are_found_before_anything_runs(tiny_model, data, tmp_path):
     (tmp_path / "model/config.json").write_text('{"model_type": "electra"}')
     with pytest.raises(UserError, match="no weights"):
         run(str(tmp_path / "model"), task="lcqmc", data=data)
+    with pytest.raises(UserError, match="takes 512 tokens, not 513 as LCQMC has them; give --max-length 512"):
+        run(str(tiny_model), task="lcqmc", data=data, max_length=513)
     with pytest.raises(UserError, match="--name"):
         run(str(tiny_model), task="lcqmc", data=data, name="a/b")
 
@@ -329,7 +186,7 @@ def test_the_model_of_the_best_seed_is_kept(tiny_model, data, tmp_path, capsys):
     assert accuracy == best.scores["dev"]["accuracy"]
 
 
-def test_a_limit_on_answers_has_a_ceiling(tiny_model, data, tmp_path, capsys):
+def test_a_limit_on_answers_has_a_ceiling(tiny_model, data, tmp_path, capsys, trial_of):
     """Answers of one character: 100 with any limit. It is printed, and in the record."""
     trial = trial_of("cmrc2018", tiny_model, data, tmp_path)
     places = {"data": data, "results": tmp_path / "runs", "predictions": tmp_path / "predictions"}
@@ -341,7 +198,7 @@ def test_a_limit_on_answers_has_a_ceiling(tiny_model, data, tmp_path, capsys):
     assert trial.ceiling == {}
 
 
-def test_a_folder_another_run_holds_is_refused(tiny_model, data, tmp_path):
+def test_a_folder_another_run_holds_is_refused(tiny_model, data, tmp_path, trial_of):
     places = {"results": tmp_path / "runs", "predictions": tmp_path / "predictions"}
     trial = trial_of("lcqmc", tiny_model, data, tmp_path)
     folder = record_path(tmp_path / "runs", "toy", "lcqmc", trial.bench_id, 0).parent
@@ -378,15 +235,6 @@ def test_a_simplified_corpus_is_warned_of_on_a_traditional_task(
     printed = capsys.readouterr().out
     assert ("converted with t2s" in printed and "characters of DRCD" in printed) == warned
     assert converted_corpus("org/name") is None
-
-
-def test_weights_that_changed_since_the_job_was_made_are_refused(tiny_model, data, tmp_path):
-    model = shutil.copytree(tiny_model, tmp_path / "model")
-    trial = trial_of("lcqmc", model, data, tmp_path)
-    weights = model / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
-    with pytest.raises(UserError, match=r"weights in .* changed during the run"):
-        run_trial(trial)
 
 
 def test_bad_usage_exits_with_two(capsys):

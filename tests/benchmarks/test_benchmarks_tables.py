@@ -3,20 +3,19 @@
 import csv
 import dataclasses
 import functools
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from benchmarks import plots, tables
+from benchmarks import tables
 from benchmarks.console import run_table
 from benchmarks.frames import item_error
 from benchmarks.groups import Group, load_groups
 from benchmarks.published import load_published
-from benchmarks.record import Record, record_path, write_record
-from benchmarks.render import Sheet, escape
+from benchmarks.record import record_path, write_record
+from benchmarks.render import escape
 from benchmarks.tables import run
 from benchmarks.tasks import TASKS
 from provenance import UserError, write_json
@@ -24,48 +23,6 @@ from provenance import UserError, write_json
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 TEN = [62.1, 62.4, 62.6, 62.7, 62.8, 62.9, 63.0, 63.1, 63.2, 63.4]
 PAIR = next(task for task in TASKS.values() if task.kind == "pair" and "test" in task.files)
-
-
-def record(seed: int, dev: float, test: float, **changes) -> Record:
-    base = Record(
-        model={"name": "ours", "weights_sha256": "ab" * 32, "parameters": 12_280_576},
-        task=PAIR.name,
-        task_version="1",
-        protocol="full",
-        seed=seed,
-        bench_id="0" * 12,
-        config={"learning_rate": 3e-4, "epochs": 3},
-        scores={"dev": {"accuracy": dev}, "test": {"accuracy": test}},
-        examples={"train": 10, "dev": 10, "test": 10},
-        data_sha256={"train": "1", "dev": "2", "test": "3"},
-        predictions_sha256={"dev": str(seed), "test": str(seed)},
-        degenerate=False,
-        git={"commit": None, "dirty": None},
-        environment={"python": "3.11"},
-        started=f"2025-01-01T00:00:{seed:02d}+00:00",
-        seconds=1.5 * seed,
-    )
-    return dataclasses.replace(base, **changes)
-
-
-@pytest.fixture
-def results(tmp_path):
-    """Ten seeds as test scores; seed 4 is best on dev."""
-    folder = tmp_path / "runs"
-    for seed, score in enumerate(TEN):
-        write_record(folder, record(seed, 70.0 if seed == 4 else 60.0, score))
-    return folder
-
-
-@pytest.fixture
-def few(tmp_path):
-    """A reference of thirty rows: enough for pictures."""
-    folder = tmp_path / "few"
-    folder.mkdir()
-    shutil.copy(REFERENCE / "sources.csv", folder)
-    lines = (REFERENCE / "published_results.csv").read_text("utf-8").split("\n")
-    (folder / "published_results.csv").write_text("\n".join(lines[:31]) + "\n", "utf-8")
-    return folder
 
 
 def write_tables(results: Path, reference: Path, out: Path, pictures: bool = False) -> None:
@@ -104,7 +61,7 @@ def test_measured_row_carries_everything(results, tmp_path):
     assert "63.40 (62.82) ± 0.39, n 10" in page(out, "overall.md")
 
 
-def test_a_run_ends_with_its_scores_in_eighty_characters(tmp_path, capsys):
+def test_a_run_ends_with_its_scores_in_eighty_characters(tmp_path, capsys, record):
     """Deviation over seeds, and beside it the noise of items of one run: (40 + 42) / 2 to (60 + 64) / 2."""
     for seed, bounds in enumerate([[40.0, 60.0], [42.0, 64.0]]):
         scores = {"dev": {"accuracy": 100.0 * seed, "accuracy_unseen": 50.0}}
@@ -120,7 +77,7 @@ def test_a_run_ends_with_its_scores_in_eighty_characters(tmp_path, capsys):
     assert max(map(len, printed.split("\n"))) <= 80
 
 
-def test_every_seed_has_a_row_of_its_own(results, tmp_path):
+def test_every_seed_has_a_row_of_its_own(results, tmp_path, record):
     """Long form, as pandas and R want it; numbers of items are whole where some rows have none."""
     scores = {"dev": {"accuracy": 50.0}, "test": {"accuracy": 51.0, "accuracy_unseen": 40.0}}
     intervals = {"test": {"accuracy": [45.5, 56.25]}}
@@ -137,14 +94,14 @@ def test_every_seed_has_a_row_of_its_own(results, tmp_path):
     assert (unseen["score"], unseen["items"]) == ("40.0000", "")
 
 
-def test_best_dev_seed_is_the_lowest_of_equals():
+def test_best_dev_seed_is_the_lowest_of_equals(record):
     group = Group((record(2, 50.0, 1.0), record(5, 60.0, 2.0), record(7, 60.0, 3.0)))
     assert group.at_best_dev("accuracy") == (5, 2.0)
     no_test = Group((record(2, 50.0, 1.0, scores={"dev": {"accuracy": 50.0}}),))
     assert no_test.at_best_dev("accuracy") is None
 
 
-def test_same_bytes_each_time_and_whatever_machine_or_date(results, few, tmp_path):
+def test_same_bytes_each_time_and_whatever_machine_or_date(results, few, tmp_path, record):
     write_tables(results, few, tmp_path / "one", pictures=True)
     moved = tmp_path / "elsewhere"
     for seed, score in reversed(list(enumerate(TEN))):
@@ -160,7 +117,7 @@ def test_same_bytes_each_time_and_whatever_machine_or_date(results, few, tmp_pat
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
 
 
-def test_reduced_full_and_published_stand_apart(results, tmp_path):
+def test_reduced_full_and_published_stand_apart(results, tmp_path, record):
     note = "train: 90 % of dev"
     write_record(results, record(0, 11.11, 22.22, bench_id="1" * 12, protocol="reduced", protocol_note=note))
     out = tmp_path / "out"
@@ -185,7 +142,7 @@ def sections_of(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.startswith("## ")]
 
 
-def test_two_settings_are_two_rows_told_apart(results, tmp_path):
+def test_two_settings_are_two_rows_told_apart(results, tmp_path, record):
     write_record(
         results, record(0, 50.0, 51.0, bench_id="f" * 12, config={"learning_rate": 1e-4, "epochs": 3})
     )
@@ -197,7 +154,7 @@ def test_two_settings_are_two_rows_told_apart(results, tmp_path):
     assert "ours [bench id ffffffffffff]" in page(out, "overall.md")
 
 
-def test_other_weights_of_one_name_are_another_row(results, tmp_path):
+def test_other_weights_of_one_name_are_another_row(results, tmp_path, record):
     model = {"name": "ours", "weights_sha256": "cd" * 32, "parameters": 12_280_576}
     other = next(task for task in TASKS.values() if task.kind == "pair" and task.name != PAIR.name)
     write_record(results, record(0, 50.0, 51.0, bench_id="f" * 12, model=model, task=other.name))
@@ -206,7 +163,7 @@ def test_other_weights_of_one_name_are_another_row(results, tmp_path):
     assert "ours [weights abababab]" in page(tmp_path / "out", "overall.md")
 
 
-def test_degenerate_runs_are_flagged(results, tmp_path):
+def test_degenerate_runs_are_flagged(results, tmp_path, record):
     write_record(results, record(10, 33.3, 33.3, degenerate=True))
     write_tables(results, REFERENCE, tmp_path / "out")
     assert "| 1 of 11 |" in page(tmp_path / "out", f"{PAIR.name}.md")
@@ -223,7 +180,7 @@ def test_degenerate_runs_are_flagged(results, tmp_path):
         ({"model": {"name": "ours", "weights_sha256": "cd", "parameters": 1}}, "model"),
     ],
 )
-def test_records_of_one_id_that_disagree_are_refused_by_name(results, tmp_path, change, word):
+def test_records_of_one_id_that_disagree_are_refused_by_name(results, tmp_path, change, word, record):
     path = write_record(results, record(11, 1.0, 1.0, **change))
     with pytest.raises(
         UserError, match=rf"{path.name} and .*seed-00\.json have one bench_id but differ in {word}"
@@ -248,7 +205,7 @@ def test_damaged_record_and_missing_folder_are_one_sentence(results, tmp_path):
 
 
 def test_console_shows_ours_and_hfl_in_their_own_columns_of_a_hundred_characters(
-    results, tmp_path, capsys, monkeypatch
+    results, tmp_path, capsys, monkeypatch, record
 ):
     """HFL's README: ELECTRA-small 85.9 (85.6) and base 87.6 (87.3) on LCQMC test, 73.1 (72.6) on XNLI's."""
     monkeypatch.setenv("COLUMNS", "100")
@@ -276,7 +233,7 @@ def test_console_shows_ours_and_hfl_in_their_own_columns_of_a_hundred_characters
     assert "not comparable" not in full
 
 
-def test_scores_on_unseen_inputs_are_in_the_task_tables(results, tmp_path):
+def test_scores_on_unseen_inputs_are_in_the_task_tables(results, tmp_path, record):
     for seed, score in enumerate(TEN):
         scores = {"dev": {"accuracy": 60.0}, "test": {"accuracy": score, "accuracy_unseen": score - 10}}
         write_record(results, record(seed, 0, 0, scores=scores))
@@ -327,75 +284,7 @@ def test_latex_is_escaped():
     assert escape("a_b & 50% {x} #1 \\ ± †") == (r"a\_b \& 50\% \{x\} \#1 \textbackslash{} $\pm$ $\dagger$")
 
 
-# --- pictures and the page ------------------------------------------------------------------------
-
-
-def test_pictures_hold_no_metadata_and_every_seed_is_a_dot(results):
-    """PNG: header, pixels, end, and their size alone; SVG: ten dots of ours beside HFL's."""
-    figure = plots.picture("A title", [Sheet("模型", ["Model", "n"], [["ours", "10"], ["", ""]])])
-    data = plots.png(figure)
-    chunks, place = [], 8
-    while place < len(data):
-        size = int.from_bytes(data[place : place + 4], "big")
-        chunks.append(data[place + 4 : place + 8])
-        place += size + 12
-    assert set(chunks) == {b"IHDR", b"pHYs", b"IDAT", b"IEND"}
-    groups = load_groups(results)
-    (ours,) = plots.measured([PAIR], groups)
-    assert (ours.scores, ours.parameters, ours.flops) == (tuple(TEN), 12_280_576, None)
-    figure = plots.scatter([PAIR], [ours], lambda s: s.parameters, "title", "parameters")
-    drawing = plots.svg(figure)
-    assert drawing.startswith("<svg")
-    assert "<dc:date>" not in drawing
-    assert f"{PAIR.title} test accuracy" in drawing  # text is text
-    (dots,) = figure.axes[0].collections
-    assert [float(y) for _, y in dots.get_offsets()] == TEN
-
-
-def test_reduced_scores_have_panels_of_their_own():
-    """Published models are drawn beside the full protocol only."""
-    kinds = {"full": 60.0, "reduced": 50.0, "published": 70.0}
-    series = [plots.Series("m", PAIR.name, kind, 1e7, None, (y,)) for kind, y in kinds.items()]
-    figure = plots.scatter([PAIR], series, lambda s: s.parameters, "t", "x")
-    drawn = [[float(c.get_offsets()[0][1]) for c in panel.collections] for panel in figure.axes]
-    assert drawn == [[60.0, 70.0], [50.0]]
-    assert not plots.scatter([PAIR], series, lambda s: s.flops, "t", "x").axes[0].collections
-
-
-def test_pretraining_of_published_models_is_that_of_the_presets():
-    """HFL's small: a million steps of 1,024 rows of 512 tokens; means, else the only number."""
-    found = {s.model: s for s in plots.published([PAIR], load_published(REFERENCE)) if s.flops}
-    assert found["ELECTRA-small"].flops == found["ELECTRA-180g-small"].flops
-    per_token = found["ELECTRA-small"].flops / (1e6 * 1024 * 512)
-    assert 6 * (12.3e6 - 21128 * 128) < per_token < 12 * 12.3e6  # six per weight, and a generator
-    assert {"ELECTRA-base", "ELECTRA-180g-large", "ELECTRA-small-ex"} <= found.keys()
-    assert found["ELECTRA-small"].parameters == 12e6
-
-
-def test_characters_without_a_shape_are_written_as_code_points():
-    """The font that comes with matplotlib has no Chinese; formulas are not set."""
-    assert plots.drawable("模型-a ± †") == "U+6A21 U+578B -a ± †"
-    assert plots.drawable("$x$") == r"\$x\$"
-
-
-def test_the_page_needs_nothing_from_elsewhere_and_escapes(results, few, tmp_path):
-    model = {"name": "<b>&名", "weights_sha256": "cd" * 32, "parameters": 1_000_000}
-    write_record(results, record(0, 50.0, 51.0, bench_id="f" * 12, model=model))
-    write_tables(results, few, tmp_path / "out", pictures=True)
-    text = page(tmp_path / "out", "index.html")
-    assert "&lt;b&gt;&amp;名" in text
-    assert "<b>" not in text
-    for outside in ("src=", "@import", "url(http", "<link", "<iframe"):
-        assert outside not in text
-    links = re.findall(r'href="([^"]*)"', text)
-    assert links
-    assert all(link.startswith("#") for link in links)
-    assert text.count("<svg") == 2
-    assert len(re.findall(r'<section id="', text)) == len(TASKS) + 1
-    assert '<th scope="col">Model</th>' in text
-
-
-def test_ceiling_and_item_interval_reach_the_tables(tmp_path):
+def test_ceiling_and_item_interval_reach_the_tables(tmp_path, record):
     """The interval is the mean of the runs' bounds: (50 + 52) / 2 and (60 + 64) / 2."""
     task = next(task for task in TASKS.values() if task.kind == "span")
     for seed, bounds in enumerate([[50.0, 60.0], [52.0, 64.0]]):

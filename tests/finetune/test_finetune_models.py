@@ -42,7 +42,7 @@ def test_facts(tiny_model: Path) -> None:
     own = sum(p.numel() for p in ElectraModel.from_pretrained(tiny_model).parameters())
     assert facts["parameters"] == own
     assert (facts["family"], facts["hidden_size"], facts["layers"]) == ("electra", 32, 2)
-    assert facts["vocabulary"] == 21128
+    assert (facts["vocabulary"], facts["longest_input"]) == (21128, 512)
     assert facts["name"] == tiny_model.name
     assert len(facts["weights_sha256"]) == len(facts["tokenizer_sha256"]) == 64
 
