@@ -481,6 +481,18 @@ def test_sharing_gdes():
     assert len({id(p) for p in model.parameters()}) == len(list(model.parameters()))
 
 
+def test_gdes_predicts_with_the_sum():
+    """An encoder's output over the vocabulary is the table it reads with, as in what is exported."""
+    objective, model = made("replace-mlm", sharing="gdes")
+    torch.nn.init.normal_(model.encoder.get_input_embeddings().weight)
+    batch = batch_of(*BATCH)
+    out, read = spied(objective, batch)
+    logits = model.standalone("encoder").eval()(read["encoder"], attention_mask=batch.attention_mask).logits
+    labels = batch.input_ids.flatten()[batch.positions]
+    expected = functional.cross_entropy(logits.flatten(0, 1)[batch.positions], labels, reduction="sum")
+    assert out.losses["encoder"].total.item() == pytest.approx(expected.item(), rel=1e-4)
+
+
 def test_gdes_goes_on_from_a_pair(whole, corpus):
     """Two tables that differ become one and a residual: what each network computes is what it did."""
     config = dataclasses.replace(parse(words_of("gdes", corpus, whole)).config, dtype="fp32")
