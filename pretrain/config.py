@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
@@ -97,6 +97,10 @@ class PretrainConfig:
     """Start the bias of outputs over the vocabulary at the logarithm of the corpus's token frequencies."""
     initial_fake_rate: float = 0.5
     """Share of replaced tokens that the discriminator's last bias starts from; 0.5 is a bias of 0."""
+    neighbour_heads: bool = False
+    """Start with heads in the first layer that look at a token's neighbours; see pretrain.neighbours."""
+    word_rate: float = 1.0
+    """Learning rate of the word table, as a multiple of that of the other weights."""
     weight_decay: float = 0.01
     """Decoupled, times the learning rate; none for biases and LayerNorms."""
     betas: tuple[float, float] = (0.9, 0.999)
@@ -122,7 +126,7 @@ class PretrainConfig:
             value = getattr(self, name)
             if value is not None and not 0 < value < 1:
                 raise UserError(f"{name} {value} is not a share between 0 and 1")
-        for name in ("temperature", "final_temperature"):
+        for name in ("temperature", "final_temperature", "word_rate"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise UserError(f"{name} {value} is not a number above 0")
@@ -182,22 +186,26 @@ SIZES: dict[str, Size] = {
 
 
 def _for_cpus(size: str, steps: int, warmup: int) -> PretrainConfig:
-    """Ours: many small steps of 2,048 tokens from what is known before the first (results/pretrain-study)."""
+    """Ours: what leaves the line of the fake rate soonest on two cores (docs/pretraining.md, the study)."""
     return PretrainConfig(
-        SIZES[size],
+        replace(SIZES[size], dropout=0.0, initializer_range=0.04),
         steps=steps,
         learning_rate=5e-4,
-        batch_size=16,
+        batch_size=8,
         length=128,
         warmup=warmup,
+        mask_fraction=0.3,
+        discriminator_weight=10.0,
         initial_unigrams=True,
-        initial_fake_rate=0.13,
+        initial_fake_rate=0.26,
+        neighbour_heads=True,
+        word_rate=10.0,
     )
 
 
 PRESETS: dict[str, PretrainConfig] = {
     "tiny": _for_cpus("tiny", steps=400, warmup=40),
-    "mini": _for_cpus("mini", steps=40_000, warmup=1000),
+    "mini": _for_cpus("mini", steps=40_000, warmup=400),
     # As HFL trained theirs (github.com/ymcui/Chinese-ELECTRA).
     "small": PretrainConfig(SIZES["small"], steps=1_000_000, learning_rate=5e-4, batch_size=1024),
     "small-ex": PretrainConfig(SIZES["small-ex"], steps=2_000_000, learning_rate=5e-4, batch_size=384),

@@ -26,6 +26,7 @@ from pretrain.quiet import quiet
 from provenance import UserError, atomic_folder, plain, run_cli, sha256_file, write_manifest, write_text
 
 STAGE = "pretrain.export"
+FINE_TUNING_DROPOUT = 0.1  # what an exported configuration says, however the network was pretrained
 
 
 def export_network(
@@ -40,6 +41,7 @@ def export_network(
     """
     network = network.cpu().float().eval()
     network.tie_weights()
+    network.config.hidden_dropout_prob = network.config.attention_probs_dropout_prob = FINE_TUNING_DROPOUT
     with atomic_folder(folder) as partial, quiet():
         network.save_pretrained(partial)
         save_tokenizer(tokenizer(vocab), vocab, partial)

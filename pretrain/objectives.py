@@ -19,6 +19,7 @@ from pretrain.data import Batch
 from pretrain.losses import copying_loss, corrupt, detection_loss, tell_apart
 from pretrain.masking import BERT_HIDING
 from pretrain.model import DISCRIMINATOR, ELECTRA, GENERATOR, Electra, Part, generator_shape
+from pretrain.neighbours import look_at_neighbours
 from pretrain.projection import draw
 from pretrain.sharing import SHARINGS
 from pretrain.system import Loss, Outputs, Stage, System
@@ -248,6 +249,9 @@ def build_model(config: PretrainConfig, cheap_dropout: bool = False) -> Electra:
     check(config)
     system = OBJECTIVES[config.objective]
     model = Electra(config.shape, cheap_dropout, system.parts, config.sharing, config.initial_fake_rate)
+    if config.neighbour_heads:
+        for electra in {network.electra: None for network in model.networks()}:
+            look_at_neighbours(electra)
     for name in set(system.parts) - set(system.trained(config)):
         getattr(model, name).requires_grad_(False)
     return model

@@ -13,23 +13,29 @@ import torch
 # Beyond this step beta**step is 0 in double precision, so the fused kernel's bias corrections are exactly 1.
 _NO_CORRECTION = 1e9
 _NO_DECAY = re.compile(r"LayerNorm|layer_norm|bias")
+_WORDS = "word_embeddings"
 
 
 def parameter_groups(
-    named_parameters: Iterable[tuple[str, torch.nn.Parameter]], weight_decay: float
+    named_parameters: Iterable[tuple[str, torch.nn.Parameter]], weight_decay: float, word_rate: float = 1.0
 ) -> list[dict[str, Any]]:
-    """Two groups: decayed weights (embeddings among them), and LayerNorms and biases without decay.
+    """Decayed weights (embeddings among them), LayerNorms and biases without decay, and word tables.
 
-    A parameter under several names (tied weights) enters once; frozen ones are left out.
+    ``scale`` of a group is the factor on its learning rate: ``word_rate`` for word tables, which make no
+    group of their own where it is 1. A parameter under several names (tied weights) enters once; frozen ones
+    are left out.
     """
-    decayed: dict[int, torch.nn.Parameter] = {}
-    others: dict[int, torch.nn.Parameter] = {}
+    words = weight_decay, word_rate
+    groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {(weight_decay, 1.0): [], (0.0, 1.0): []}
+    seen: set[int] = set()
     for name, parameter in named_parameters:
-        if parameter.requires_grad and id(parameter) not in decayed and id(parameter) not in others:
-            (others if _NO_DECAY.search(name) else decayed)[id(parameter)] = parameter
+        if parameter.requires_grad and id(parameter) not in seen:
+            seen.add(id(parameter))
+            key = words if _WORDS in name else (0.0 if _NO_DECAY.search(name) else weight_decay, 1.0)
+            groups.setdefault(key, []).append(parameter)
     return [
-        {"params": list(decayed.values()), "weight_decay": weight_decay},
-        {"params": list(others.values()), "weight_decay": 0.0},
+        {"params": parameters, "weight_decay": decay, "scale": scale}
+        for (decay, scale), parameters in groups.items()
     ]
 
 

@@ -99,7 +99,7 @@ def train(arguments: Arguments) -> None:
         model.to(device).train()
         model.tie()
         optimizer = Adam(
-            parameter_groups(model.named_parameters(), config.weight_decay),
+            parameter_groups(model.named_parameters(), config.weight_decay, config.word_rate),
             lr=config.learning_rate,
             betas=config.betas,
             eps=config.eps,
@@ -201,7 +201,7 @@ def train(arguments: Arguments) -> None:
                 stage.begin(model)
             rate = stage.rate(config, step)
             for group in optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group["scale"]
             for number, batch in enumerate(micro_batches, 1):
                 last = number == len(micro_batches)
                 with contextlib.nullcontext() if last else accelerator.no_sync(objective):

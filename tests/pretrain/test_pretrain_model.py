@@ -336,7 +336,7 @@ def test_flops_as_the_paper_counts_them():
 
 
 def test_presets_are_the_published_recipe():
-    """HFL's settings, from biases of 0; CPU presets of 2,048 tokens a step that start at the priors."""
+    """HFL's settings, from biases of 0; CPU presets of 1,024 tokens a step that start at the priors."""
     for name, rate, batch, steps in (
         ("small", 5e-4, 1024, 1_000_000),
         ("small-ex", 5e-4, 384, 2_000_000),
@@ -349,6 +349,6 @@ def test_presets_are_the_published_recipe():
         assert (preset.initial_unigrams, preset.initial_fake_rate) == (False, 0.5)
     for name in ("tiny", "mini"):
         preset = PRESETS[name]
-        assert preset.batch_size * preset.length == 2048
-        assert (preset.initial_unigrams, preset.initial_fake_rate) == (True, 0.13)
+        assert preset.batch_size * preset.length == 1024
+        assert (preset.initial_unigrams, preset.mask_fraction, preset.initial_fake_rate) == (True, 0.3, 0.26)
         assert 10 * preset.warmup <= preset.steps
