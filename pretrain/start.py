@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from transformers import PreTrainedModel
 
 from pretrain.config import PretrainConfig
@@ -52,13 +53,18 @@ def weights_sha256(network: torch.nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _load(kind: Any, model: str) -> PreTrainedModel:
+def load_whole(kind: Any, model: str) -> PreTrainedModel:
+    """The network of class ``kind`` in a folder or of a Hub id, fp32.
+
+    Raises:
+        UserError: it cannot be read, or a weight is missing, left over or of another shape (named).
+    """
     loaded: PreTrainedModel
     report: dict[str, Any]
     try:
         with quiet():
             loaded, report = kind.from_pretrained(model, output_loading_info=True, dtype=torch.float32)
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         reason = str(error).strip().split("\n")[0]
         raise UserError(f"{model} cannot be loaded as {kind.__name__}: {reason}") from None
     for what in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs"):
@@ -95,7 +101,7 @@ def start_from(model: Electra, sources: Mapping[str, str], vocab: Path) -> dict[
     loaded: dict[str, Any] = {}
     for name, source in sources.items():
         ours = getattr(model, name)
-        theirs = _load(type(ours), source)
+        theirs = load_whole(type(ours), source)
         for field in COMPARED:
             here, there = getattr(ours.config, field), getattr(theirs.config, field)
             if here != there:
