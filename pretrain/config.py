@@ -176,8 +176,8 @@ class Runtime:
 
 
 SIZES: dict[str, Size] = {
-    "tiny": Size(layers=4, hidden=128, heads=2, embedding=128, generator_fraction=0.5),
-    "mini": Size(layers=4, hidden=256, heads=4, embedding=128, generator_fraction=0.5),
+    "tiny": Size(layers=4, hidden=128, heads=2, embedding=128, generator_fraction=1.0),
+    "mini": Size(layers=4, hidden=256, heads=4, embedding=128, generator_fraction=1.0),
     "small": Size(layers=12, hidden=256, heads=4, embedding=128),
     "small-ex": Size(layers=24, hidden=256, heads=4, embedding=256),
     "base": Size(layers=12, hidden=768, heads=12, embedding=768),
@@ -194,8 +194,9 @@ def _for_cpus(size: str, steps: int, warmup: int) -> PretrainConfig:
         batch_size=8,
         length=128,
         warmup=warmup,
+        sharing="all",
         mask_fraction=0.3,
-        discriminator_weight=10.0,
+        discriminator_weight=2.0,
         initial_unigrams=True,
         initial_fake_rate=0.26,
         neighbour_heads=True,

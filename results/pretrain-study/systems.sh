@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # systems.sh CORPUS RUNS [WRAPPER...]: every objective, sharing and masking for 1,000 steps of tiny, one after
 # the other, then one table and one picture of all over operations (systems-runs.csv, systems.csv, systems.png).
-# A run that is finished is not started again. Run it in the folder of the project; about half an hour.
+# Networks share their embeddings and the generator is half as wide, as in the paper, where nothing else is said. A run that is finished is not started again. Run it in the folder of the project; about half an hour.
 set -euo pipefail
 corpus=$1 runs=$2
 shift 2
@@ -10,7 +10,7 @@ run() { # NAME OPTIONS...
     local name=$1
     shift
     "${wrapper[@]}" .venv/bin/python -m pretrain.train tiny --corpus "$corpus" --out "$runs/$name" --resume \
-        --steps 1000 --warmup 100 --eval-every 50 --eval-rows 256 --threads 1 --no-tensorboard "$@"
+        --steps 1000 --warmup 100 --eval-every 50 --eval-rows 256 --threads 1 --no-tensorboard --sharing embeddings --generator-fraction 0.5 "$@"
     all+=("$runs/$name")
 }
 

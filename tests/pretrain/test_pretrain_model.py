@@ -61,7 +61,7 @@ def test_generator_shapes():
         (third, (256, 4, 1024, 12)),
         (SIZES["base"], (192, 3, 768, 12)),
         (SIZES["large"], (256, 4, 1024, 24)),
-        (SIZES["mini"], (128, 2, 512, 4)),
+        (SIZES["mini"], (256, 4, 1024, 4)),
     ):
         c = generator_config(size)
         assert (c.hidden_size, c.num_attention_heads, c.intermediate_size, c.num_hidden_layers) == expected

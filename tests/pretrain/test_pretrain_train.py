@@ -262,7 +262,7 @@ def test_bad_usage(corpus, tmp_path, capsys):
 def test_batches_depend_on_seed_step_and_row_alone(corpus):
     """Cases 35, 50, 51: processes and micro-batches see one run's rows; an epoch is a permutation."""
     rows, heldout, _ = open_corpus(corpus, 128)
-    config = PRESETS["tiny"]
+    config = dataclasses.replace(PRESETS["tiny"], batch_size=16)
     (whole,) = train_batches(rows, config, 7, rank=0, processes=1, micro=16)
     parts = [b for r in (0, 1) for b in train_batches(rows, config, 7, rank=r, processes=2, micro=4)]
     assert len(heldout) == 20
