@@ -287,7 +287,9 @@ def test_random_has_no_generator_and_draws_without_looking():
 def test_two_stage(corpus, tmp_path, capsys):
     """The generator alone; then it stays as it is, and the discriminator starts from its weights."""
     words = words_of("two-stage", corpus, tmp_path)
-    train(parse([*words, "--milestone-every", "1", "--switch", "0.5"]))
+    # Neither period ends with the first stage, which must write its line all the same.
+    times = ["--log-every", "4", "--eval-every", "4"]
+    train(parse([*words, *times, "--milestone-every", "1", "--switch", "0.5"]))
     said = capsys.readouterr().out
     assert "steps 0 to 3 train the generator\n" in said
     assert "steps 3 to 6 train the discriminator against the generator as it is then\n" in said
