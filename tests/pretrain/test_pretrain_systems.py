@@ -1,7 +1,6 @@
 """The paper's other systems, one test per defining property; each trains, resumes, exports, is counted."""
 
 import dataclasses
-import itertools
 import json
 import os
 import signal
@@ -23,13 +22,13 @@ from pretrain.evaluate import evaluate
 from pretrain.export import export_random
 from pretrain.flops import run_flops, step_flops
 from pretrain.losses import copying_loss, corrupt
-from pretrain.masking import masked_count
+from pretrain.masking import MASKINGS, masked_count
 from pretrain.model import Electra
 from pretrain.objectives import OBJECTIVES, Objective, build_model
 from pretrain.optim import Adam, parameter_groups
 from pretrain.projection import vocabulary_loss
 from pretrain.report import Report
-from pretrain.sharing import word_table
+from pretrain.sharing import SHARINGS, word_table
 from pretrain.start import start_from, start_from_counts
 from pretrain.system import Outputs
 from pretrain.train import train
@@ -40,6 +39,8 @@ EQUAL = dataclasses.replace(SMALL, generator_fraction=1.0)
 # Every way to train that is no default, as options of pretrain.train.
 CASES = {
     "rtd": "",
+    "embeddings": "--sharing embeddings --generator-fraction 0.5",
+    "none, words": "--sharing none --generator-fraction 0.5 --masking word",
     "mlm": "--objective mlm",
     "rtd-masked": "--objective rtd-masked",
     "replace-mlm": "--objective replace-mlm",
@@ -531,13 +532,17 @@ def test_bad_settings():
         build_model(dataclasses.replace(PRESETS["tiny"], objective="mlm", temperature=2.0))
 
 
-def test_every_objective_and_sharing_is_tried():
-    """A new entry needs a line in CASES."""
-    words = " ".join(CASES.values()).split()
-    named = dict(itertools.pairwise(words))
-    tried = {value for option, value in itertools.pairwise(words) if option == "--objective"} | {"rtd"}
-    assert tried == set(OBJECTIVES)
-    assert named
+def test_everything_is_tried():
+    """A new objective, sharing or masking needs a line in CASES."""
+    configs = [
+        parse(["tiny", "--corpus", "c", "--out", "o", "--continue-from=generator=g", *words.split()]).config
+        if "frozen" in words
+        else parse(["tiny", "--corpus", "c", "--out", "o", *words.split()]).config
+        for words in CASES.values()
+    ]
+    assert {config.objective for config in configs} == set(OBJECTIVES)
+    assert {config.sharing for config in configs} == set(SHARINGS)
+    assert {config.masking for config in configs} == set(MASKINGS)
 
 
 def test_two_stage_on_two_processes(corpus, tmp_path):
