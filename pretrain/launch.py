@@ -16,6 +16,12 @@ from collections.abc import Iterator, Sequence
 
 from provenance import UserError, run_cli
 
+USAGE = "usage: python -m pretrain.launch PROCESSES SIZE --corpus DIR --out DIR ..."
+HELP = """\
+Pretrain in PROCESSES processes on this machine, one for each GPU or for a share of the CPU's cores; --threads
+is of each. What follows the number goes to pretrain.train: python -m pretrain.train --help.
+
+SIGTERM makes them save and ends with status 0. If one fails, the others stop and it is named."""
 SAVING = 600  # seconds that processes have to save after SIGTERM
 
 
@@ -73,10 +79,16 @@ def launch(processes: int, arguments: Sequence[str]) -> None:
 
 def main() -> None:
     """Entry point of ``python -m pretrain.launch``."""
+    from pretrain.command import corpus_folder, parse  # here, since train imports this module
+
     number, *arguments = sys.argv[1:] or [""]
+    if number in ("-h", "--help"):
+        print(f"{USAGE}\n\n{HELP}")
+        return
     if not number.isdecimal() or int(number) < 1 or not arguments:
-        print("usage: python -m pretrain.launch PROCESSES SIZE --corpus DIR --out DIR ...", file=sys.stderr)
+        print(USAGE, file=sys.stderr)
         sys.exit(2)
+    corpus_folder(parse(arguments).corpus)  # what is wrong is said once, and not by every process
     launch(int(number), arguments)
 
 
