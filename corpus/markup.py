@@ -9,11 +9,16 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-DROPPED_TAGS = _words(  # elements whose content is not prose
-    """math chem ce code pre syntaxhighlight source gallery timeline score graph mapframe maplink imagemap
-    inputbox templatedata templatestyles hiero categorytree indicator includeonly rt rp style script"""
+LITERAL_TAGS = _words(  # elements whose content is neither prose nor wikitext
+    "pre syntaxhighlight source timeline score graph mapframe maplink inputbox templatedata style script"
+)
+DROPPED_TAGS = LITERAL_TAGS | _words(  # elements whose content is not prose
+    "math chem ce gallery imagemap templatestyles hiero categorytree indicator includeonly rt rp"
 )
 NEWLINE_TAGS = _words("br p poem blockquote li dd dt")
+
+
+HEADING = r"\n(?==[^\n{}]*=[ \t]*(?:\n|\Z))"  # a pattern: the line break before a heading
 
 
 def without_comments(text: str) -> str:
@@ -104,6 +109,7 @@ VARIANTS = {
     "hant": ("zh-hant", "zh-tw", "zh-hk", "zh-mo", "zh"),
 }
 _RULE = re.compile(r"(?:^|;)\s*+(?:([^;=]*+)=>\s*+)?(zh(?:-[a-z]+)*+)\s*+:", re.IGNORECASE)
+_ENTITY_LAST = re.compile(r"&#?\w+;\Z")
 _SILENT = {"H", "T", "D", "N", "-"}  # rules, titles, descriptions and names: nothing to read in place
 
 
@@ -124,8 +130,10 @@ def variant_text(content: str, script: str) -> str:
         return content
     sides: dict[str, str] = {}
     for rule, following in zip(rules, [*rules[1:], None], strict=True):
-        value = content[rule.end() : following.start() if following else len(content)]
-        sides.setdefault(rule[2].lower(), value.strip().removesuffix(";").rstrip())
+        value = content[rule.end() : following.start() if following else len(content)].strip()
+        if not _ENTITY_LAST.search(value):
+            value = value.removesuffix(";").rstrip()
+        sides.setdefault(rule[2].lower(), value)
     for variant in VARIANTS.get(script, VARIANTS["hans"]):
         if variant in sides:
             return sides[variant]

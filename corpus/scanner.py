@@ -1,7 +1,7 @@
 """The pass over the tokens of wikitext: a token regex and a stack of open constructs.
 
 Time is linear in the input whatever it holds: tokens are visited once, a construct's text is joined at most
-``MAX_DEPTH`` times, and a search for a closing tag that failed once is not repeated.
+``MAX_DEPTH`` times, and a search for a closing tag is not repeated.
 Markup that is never closed loses its marks, not its text.
 """
 
@@ -11,7 +11,15 @@ import re
 from dataclasses import dataclass, field
 
 from corpus.brackets import GAP
-from corpus.markup import DROPPED_TAGS, NEWLINE_TAGS, external_text, link_text, table_text, variant_text
+from corpus.markup import (
+    DROPPED_TAGS,
+    HEADING,
+    NEWLINE_TAGS,
+    external_text,
+    link_text,
+    table_text,
+    variant_text,
+)
 from corpus.templates import template_text
 
 MAX_DEPTH = 40  # as MediaWiki has it for templates
@@ -21,23 +29,27 @@ PROTECTED = (
 
 # Every alternative begins with a literal character, so that the search skips prose at the speed of C.
 _TOKEN = re.compile(
-    r"""\n(?:[ \t:]*\{\||[ \t]*\|\}(?!\}(?!\}))|(?==))        # a table, its end, a heading
+    r"""\n(?:[ \t:]*\{\||[ \t]*\|\}(?!\}(?!\})))              # a table, its end
       | -\{(?!\{(?!\{))                                       # a variant; -{{name}} is a dash and a template
-      | \{\{(?!\{)[^{}\[\]<']*\}\}(?!\})                      # a whole template or link with nothing inside
-      | \[\[[^\[\]{}<'|\n]+(?:\|[^\[\]{}<'|\n]+)?\]\]
-      | \{\{+ | \}\}\}? | \}- | \[\[ | \]\]? | \| | ''+
+      | \{\{(?!\{)[^{}\[\]<]*\}\}(?!\})                       # a whole template or link with nothing inside
+      | \[\[[^\[\]{}<|\n]+(?:\|[^\[\]{}<|\n]+)?\]\]
+      | \{\{+ | \}\}\}? | \}- | \[\[(?!\[(?!\[)) | \]\]? | \|
       | \[(?=(?:https?|ftps?|mailto|news|irc):|//)            # an external link
       | </?[a-zA-Z][a-zA-Z0-9]*(?:[\s/][^<>]*)?>
-      | __(?:[A-Z]{3,20}|[目無无強强不內内索新隐隱静靜期禁][\u4e00-\u9fff]{1,7})__
-    """,
+    """
+    rf"| {HEADING}",
     re.VERBOSE,
 )
-# The end of an element whose content is dropped, or a second start, which says that the first has no end.
-_TAG_ENDS = {
-    name: re.compile(rf"</{name}\s*>|<{name}(?:\s[^<>]*)?(?<!/)>", re.IGNORECASE)
+# Of elements whose content is dropped: the end, a start, and the heading that no reference or formula holds.
+_INLINE = {"ref", "math", "chem", "ce", "hiero", "rt", "rp"}
+_ELEMENTS = {
+    name: re.compile(
+        rf"</{name}\s*>|<{name}(?:[\s/][^<>]*)?(?<!/)>" + (f"|{HEADING}" if name in _INLINE else ""),
+        re.IGNORECASE,
+    )
     for name in (*DROPPED_TAGS, "ref")
 }
-_INLINE = {"ref", "math", "chem", "ce", "code", "hiero", "rt", "rp"}  # never with a heading inside
+_END_TAGS = {"ref": GAP, "sup": "</sup>"}  # what stays of them
 _CELLS = {"td", "th", "tr", "caption"}
 _TAG_NAME = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
 
@@ -92,7 +104,7 @@ def shown_variant(content: str, script: str, protect: bool) -> str:
 
 
 class Scanner:
-    """The pass over the tokens; ``run`` returns text whose line marks are still there."""
+    """The pass over the tokens; ``run`` returns text whose line marks and ``<sup>`` are still there."""
 
     def __init__(self, text: str, title: str, script: str, protect: bool) -> None:
         self.text = text
@@ -100,7 +112,7 @@ class Scanner:
         self.script = script
         self.protect = protect
         self.stack = [_Frame("page", "")]
-        self.never_closed: set[str] = set()
+        self.ends: dict[int, int | None] = {}  # of elements: end of the start tag -> end of the end tag
 
     def run(self) -> str:
         text, search = self.text, _TOKEN.search
@@ -112,9 +124,7 @@ class Scanner:
             "[": self._link,
             "]": self._end,
             "|": self._pipe,
-            "'": self._quotes,
             "<": self._tag,
-            "_": self._magic,
         }
         position = 0
         while token := search(text, position):
@@ -231,13 +241,6 @@ class Scanner:
             top.pieces.append(mark)
         return end
 
-    def _quotes(self, mark: str, end: int) -> int:
-        self._put("'" if len(mark) % 5 in (1, 4) else "")  # of four apostrophes three are the mark
-        return end
-
-    def _magic(self, mark: str, end: int) -> int:
-        return end
-
     def _tag(self, mark: str, end: int) -> int:
         match = _TAG_NAME.match(mark)
         assert match is not None
@@ -252,26 +255,29 @@ class Scanner:
         elif name in _CELLS:
             self._put("\n|" if self.stack[-1].kind == "html table" else "\n")
         elif mark.startswith("</") or mark.endswith("/>"):
-            if name == "ref":
-                self._put(GAP)
-        elif name in _TAG_ENDS:
-            return self._element(name, mark, end)
+            self._put(_END_TAGS.get(name, ""))
+        elif name in _ELEMENTS:  # a start tag without its end goes alone
+            self._put(GAP)
+            return self._element_end(name, end) or end
+        elif name == "sup":
+            self._put("<sup>")
         return end
 
-    def _element(self, name: str, mark: str, end: int) -> int:
-        """Past an element whose content is not prose; a start tag without its end goes alone.
+    def _element_end(self, name: str, start: int) -> int | None:
+        """The end of the element whose start tag ends at ``start``; an element inside it has its own end.
 
-        Code within a line is read on as text.
+        Linear over all calls: what lies inside is found on the way, also where nothing ends it.
         """
-        close = None if name in self.never_closed else _TAG_ENDS[name].search(self.text, end)
-        if close is None:
-            self.never_closed.add(name)
-        elif close[0].startswith("</"):
-            inside = self.text[end : close.start()]
-            if name == "code" and "\n" not in inside:
-                return end
-            if name not in _INLINE or "\n==" not in inside:
-                self._put(GAP)
-                return close.end()
-        self._put(GAP)
-        return end
+        if start not in self.ends:
+            opened = [start]
+            for tag in _ELEMENTS[name].finditer(self.text, start):
+                if tag[0][0] == "\n":
+                    break
+                if tag[0][1] != "/":
+                    opened.append(tag.end())
+                    continue
+                self.ends[opened.pop()] = tag.end()
+                if not opened:
+                    break
+            self.ends.update(dict.fromkeys(opened))
+        return self.ends[start]

@@ -1,5 +1,5 @@
-"""Wikitext to plain text: what is simple by replacement, the rest by the pass over the tokens
-(:mod:`corpus.scanner`), then what dropped marks left behind, then the lines."""
+"""Wikitext to plain text: first what is no wikitext, then what is simple by replacement, the rest by the pass
+over the tokens (:mod:`corpus.scanner`), then what dropped marks left behind, then the lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from corpus.brackets import GAP, close_gaps, remove_empty_brackets
 from corpus.formulas import formula_text, raised
-from corpus.markup import DROPPED_NAMESPACES, SENTENCE, without_comments
+from corpus.markup import DROPPED_NAMESPACES, HEADING, LITERAL_TAGS, SENTENCE, without_comments
 from corpus.scanner import PROTECTED, Scanner, shown_variant
 from corpus.script import main_script
 from corpus.templates import carries_text, template_text
@@ -20,36 +20,60 @@ _LIST_MARKS = re.compile(r"[*#:;]+[ \t]*")
 _RULE = re.compile(r"-{4,}[ \t]*")
 _WORD = re.compile(r"\w")
 
-# --- simple marks ---------------------------------------------------------------------------------
+# --- what is no wikitext --------------------------------------------------------------------------
 
 # Elements whose text is no wikitext; one that starts again before it ends is left to the scanner.
 _FOREIGN = re.compile(
-    r"<(nowiki|math|chem|ce|syntaxhighlight|source)\b([^<>]*+)>((?:[^<]++|<(?!/?\1\b))*+)</\1\s*+>"
+    rf"<(nowiki|math|chem|ce|{'|'.join(sorted(LITERAL_TAGS))})\b([^<>]*+)(?<!/)>"
+    r"((?:[^<]++|<(?!/?\1\b(?![^<>]*+(?<=/)>)))*+)</\1\s*+>",
+    re.IGNORECASE,
 )
+_CODE = re.compile(r"<code\b[^<>]*+(?<!/)>((?:[^<]++|<(?!/?code\b))*+)</code\s*+>", re.IGNORECASE)
+_HEADING = re.compile(HEADING)
 _MARKS = {ord(mark): f"&#{ord(mark)};" for mark in "[]{}|'<>=_"}
-# The scanner reads these too; to replace them first makes it several times faster.
-_LINK = re.compile(r"\[\[(?:[^\[\]{}<>|\n:]++\|)?+(?=[^\s|])([^\[\]{}<>|\n:]++)\]\]")
-_DROPPED_LINK = re.compile(  # of files and categories, without a sentence in them
-    rf"\[\[(?:{'|'.join(sorted(DROPPED_NAMESPACES))}):[^\[\]{{}}<>\n{SENTENCE}]*+\]\]", re.IGNORECASE
-)
-_REFERENCE = re.compile(r"<ref(?:\s[^<>/\n]*+)?>[^<\n]*+</ref>|<ref\s[^<>/\n]*+/>")
-_TEMPLATE = re.compile(r"\{\{(?!\{)(?<!\{\{\{)([^{}]*+)\}\}(?!\})")  # literals first: the search is in C
-_VARIANT = re.compile(r"-\{([^{}\[\]<>]*+)\}-")
-_RAISED = re.compile(r"<sup>\s*([-+−]?\d{1,4}|[-+−]?n)\s*</sup>")
-_ANY_MARK = re.compile(r"[\[\]{}<>|=]")
-_ROUNDS = 3  # of templates: what is nested deeper is left to the scanner
+_MAGIC = re.compile(r"__(?:[A-Z]{3,20}|[目無无強强不內内索新隐隱静靜期禁][\u4e00-\u9fff]{1,7})__")
+_QUOTES = re.compile("'''''|'''|''")  # of four apostrophes three are the mark
 
 
 def _foreign(element: re.Match[str]) -> str:
     """The text of an element with its marks as entities, which the last pass but one turns back."""
     whole, (name, attributes, inside) = element[0], element.groups()
-    if attributes.endswith("/") or "\n==" in inside:
+    name = name.lower()
+    if name in LITERAL_TAGS and " inline" not in attributes:
+        return GAP
+    if _HEADING.search(inside):
         return whole
-    if name == "nowiki" or (name in ("syntaxhighlight", "source") and " inline" in attributes):
+    if name == "nowiki" or name in LITERAL_TAGS:
         return inside.translate(_MARKS)
-    if name in ("syntaxhighlight", "source"):
-        return whole
     return formula_text(inside).replace("&", "&amp;").translate(_MARKS) or GAP
+
+
+def _code(element: re.Match[str]) -> str:
+    """Nothing of code over several lines; within a line it is read on as text."""
+    return GAP if "\n" in element[1] and not _HEADING.search(element[1]) else element[1]
+
+
+def _prose(text: str) -> str:
+    """``text`` without comments, text that is no wikitext, magic words and quotes."""
+    text = _CODE.sub(_code, _FOREIGN.sub(_foreign, without_comments(text)))
+    return "".join(_MAGIC.split("".join(_QUOTES.split(text))))
+
+
+# --- simple marks ---------------------------------------------------------------------------------
+
+# The scanner reads these too and makes the same of them; to replace them first makes it several times faster.
+# Left to it is what could make a new mark with its neighbours, as a dash does before a brace. A literal comes
+# first in each, before what looks back at it: the search is in C.
+_LINK = re.compile(r"\[\[(?<!\[\[\[)(?:[^\[\]{}<>|\n:]++\|)?+(?=[^\s|=-])([^\[\]{}<>|\n:]++)(?<![\s-])\]\]")
+_DROPPED_LINK = re.compile(  # of files and categories, without a sentence in them
+    rf"\[\[(?<!\[\[\[)(?:{'|'.join(sorted(DROPPED_NAMESPACES))}):[^\[\]{{}}<>\n{SENTENCE}]*+\]\]",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(r"<ref(?:\s[^<>/\n]*+)?>[^<\n]*+</ref>|<ref\s[^<>/\n]*+/>")
+_TEMPLATE = re.compile(r"\{\{(?!\{)(?<!\{\{\{)([^{}]*+)\}\}(?!\}|[ \t:]*(?:\{\||\|\}|=))")
+_VARIANT = re.compile(r"-\{(?<!\}-\{)([^{}\[\]<>]*+)\}-")
+_ANY_MARK = re.compile(r"[\[\]{}<>|=]|//|\A-|-\Z")
+_ROUNDS = 3  # of templates: what is nested deeper is left to the scanner
 
 
 def _resolved(pattern: re.Pattern[str], mark: str, shown: Callable[[str], str | None], text: str) -> str:
@@ -65,35 +89,23 @@ def _resolved(pattern: re.Pattern[str], mark: str, shown: Callable[[str], str | 
 
 
 def _simple_marks(text: str, title: str, script: str, protect: bool) -> str:
-    """``text`` without foreign text and quotes, and without the links, references, templates, variants and
-    powers that hold no other marks."""
+    """``text`` without the links, references, templates and variants that hold no other marks."""
 
     def template(content: str) -> str | None:
         if not carries_text(content.partition("|")[0]):
             return ""
         return None if "[" in content or "<" in content else template_text(content.split("|"), title)
 
-    def variant(content: str) -> str:
-        return shown_variant(content, script, protect)
+    def variant(content: str) -> str | None:
+        return None if "\n" in content else shown_variant(content, script, protect)
 
-    text = _FOREIGN.sub(_foreign, text)
-    for quotes in ("'''''", "'''", "''"):
-        text = text.replace(quotes, "")
     text = "".join(_LINK.split(text))  # text, label, text, label, ...: each link becomes its label
     text = GAP.join(_DROPPED_LINK.split(text))
-    references = "<ref" in text
-    if references:
-        text = GAP.join(_REFERENCE.split(text))
-    if "-{" in text:
-        text = _resolved(_VARIANT, "-{…}-", variant, text)
+    text = GAP.join(_REFERENCE.split(text))
+    text = _resolved(_VARIANT, "-{…}-", variant, text)
     for _ in range(_ROUNDS):
-        if "{{" in text:
-            text = _resolved(_TEMPLATE, "{{…}}", template, text)
-    if references:
-        text = GAP.join(_REFERENCE.split(text))
-    if "<sup" in text:
-        text = _RAISED.sub(lambda power: raised(power[1]), text)
-    return text
+        text = _resolved(_TEMPLATE, "{{…}}", template, text)
+    return GAP.join(_REFERENCE.split(text))
 
 
 # --- lines ----------------------------------------------------------------------------------------
@@ -138,6 +150,16 @@ def _plain_lines(lines: list[str]) -> list[str]:
     return kept[::-1]
 
 
+# --- powers ---------------------------------------------------------------------------------------
+
+_SUPERSCRIPT = re.compile(r"<sup>(?:\s*([-+−]?\d{1,4}|[-+−]?n)\s*</sup>)?|</sup>")
+
+
+def _powers(text: str) -> str:
+    """``text`` with powers such as ² and ^10, without the tags of what else is raised."""
+    return _SUPERSCRIPT.sub(lambda power: raised(power[1]) if power[1] else "", text)
+
+
 # --- a page ---------------------------------------------------------------------------------------
 
 _BRACES = re.compile(r"\{[^{}]*\}")
@@ -174,8 +196,8 @@ def wikitext_to_text(
     if script is None and "-{" in text:
         script = page_script(text) if convert == "none" else _target(convert)
     settings = title, script or "hans", convert != "none"
-    text = _simple_marks(without_comments(text), *settings)
-    text = Scanner("\n" + text, *settings).run()
+    text = _simple_marks(_prose(text), *settings)
+    text = _powers(Scanner("\n" + text, *settings).run())
     if "&" in text:
         text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
     text = remove_empty_brackets(close_gaps(text))

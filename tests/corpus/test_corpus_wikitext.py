@@ -1,7 +1,7 @@
 """Wikitext: cases 8, 9 and 11, and each construct."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.brackets import remove_empty_brackets
@@ -190,9 +190,9 @@ def test_headings_without_text(wikitext, text):
 _PROSE = st.text("天地玄黄宇宙洪荒日月盈昃abc123，。；：！？、…—“”「」（）《》", min_size=1, max_size=40)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(_PROSE, min_size=1, max_size=5))
 def test_plain_text_unchanged(lines):
-    """Text without marks comes back as it was (but for empty brackets)."""
+    """Text without marks comes back as it was, but for empty brackets and lines that held nothing else."""
     text = "\n".join(lines)
-    assert wikitext_to_text(text) == remove_empty_brackets(text)
+    kept = [line for line in remove_empty_brackets(text).split("\n") if line]
+    assert [line for line in wikitext_to_text(text).split("\n") if line] == kept
