@@ -1,6 +1,7 @@
-"""Fixtures for all tests: one thread a process, no network, the vocabulary, real data."""
+"""For all tests: one thread a process, no network, the same examples each time, the vocabulary, real data."""
 
 import os
+import random
 
 # Before torch is imported: tests run beside each other, and one thread gives the same sums everywhere.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -11,11 +12,39 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 from transformers import ElectraConfig, ElectraForPreTraining
 
 from corpus import vocab
 
 torch.set_num_threads(1)
+
+# A change decides whether a test passes, not luck; `--hypothesis-profile=search` looks further, at random.
+settings.register_profile(
+    "same",
+    max_examples=200,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],  # it goes by the clock
+)
+settings.register_profile(
+    "search",
+    max_examples=20_000,
+    derandomize=False,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=list(HealthCheck),
+)
+settings.load_profile("same")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """A test draws the same numbers in any order of tests, and so do the fixtures it is the first to need."""
+    torch.manual_seed(0)
+    random.seed(0)
 
 
 @pytest.fixture(scope="session")

@@ -189,7 +189,7 @@ def test_killed_run_is_taken_up_again(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not list(out.glob(f".work/*/*/logs/{step}/completions/*")) and process.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.005)

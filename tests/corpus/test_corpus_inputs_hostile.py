@@ -215,7 +215,7 @@ def test_html_nested_deeply(tmp_path, tag):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (30, 30)),
     )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -8,7 +8,7 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.pack import (
@@ -149,7 +149,6 @@ def test_long_line_case_32() -> None:
     assert sum(size_of(row.a) + size_of(row.b) for row in rows) == 500
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(1, 300), min_size=1, max_size=60),
     st.sampled_from([128, 512]),

@@ -314,12 +314,12 @@ def test_wrapped_items_in_a_text_of_long_lines() -> None:
 
 def test_a_long_paragraph_of_wrapped_lines_takes_linear_time() -> None:
     """A file of 14 MB may be one document: a minute where each line copies what is joined before it."""
-    began = time.monotonic()
+    began = time.process_time()
     joined = BY_NAME["wrapped_lines"](
         "\n".join(["為健全水利事業之發展並保障國民用水之權利及促進農工"] * 200_000), CONFIG
     )
     assert "\n" not in joined
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 UNITS = (
@@ -333,10 +333,10 @@ UNITS = (
 @pytest.mark.parametrize("unit", UNITS.split())
 def test_no_line_takes_more_than_linear_time(unit: str) -> None:
     """One line of a unit thousands of times, with and without spaces, that ends as prose does."""
-    began = time.monotonic()
+    began = time.process_time()
     for text in (unit * (30_000 // len(unit)), f"{unit} " * (30_000 // len(unit))):
         rules.clean(f"{ARTICLE}\n{text}然后他说。", CONFIG)
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_table_rows_end_with_a_bar() -> None:

@@ -1,6 +1,6 @@
 """The fast way through the rules gives what every rule on every line gives."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus import rules
@@ -40,13 +40,11 @@ def plain(text: str) -> str | None:
     return after
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=40).map("".join), max_size=6))
 def test_many_at_once_equal_one_at_a_time(texts: list[str]) -> None:
     assert rules.clean_all(texts, CONFIG) == [plain(text) for text in texts]
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_equals_every_rule_on_every_line(text: str) -> None:
     assert rules.clean(text, CONFIG) == plain(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from corpus import wordpiece
@@ -39,7 +39,6 @@ ODD = (
 )
 
 
-@settings(max_examples=400, deadline=None)
 @example("他说“好”……iPhone X的ＧＤＰ がぎ Café e\u0301 鐵𫚭魚 ①② 35㎡ HRB400Φ16")
 @example("[MASK][CLS] [UNK]中[SEP]##的 ##a [PAD]")
 @example("\u0301中\u0301a\u0301，\u0301\u302e\u0301\u302f")
