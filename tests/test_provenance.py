@@ -167,11 +167,11 @@ def test_leftovers_of_a_killed_process_go(tmp_path: Path):
 
 
 def test_a_process_ends_with_another(tmp_path: Path):
-    code = "import sys, time, provenance; provenance.end_with(int(sys.argv[1])); time.sleep(60)"
+    code = "import sys, time, provenance; provenance.end_with(int(sys.argv[1])); time.sleep(600)"
     first = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     second = subprocess.Popen([sys.executable, "-c", code, str(first.pid)])
     first.kill()  # and never waited for, as by a program that still reads its output
-    assert second.wait(timeout=50) == 1
+    assert second.wait(timeout=300) == 1
     first.communicate()
 
 
@@ -191,5 +191,5 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
     )
     run.stdout.read(10)
     run.stdout.close()
-    assert run.wait(timeout=60) == 141
+    assert run.wait(timeout=300) == 141
     assert run.stderr.read() == b""

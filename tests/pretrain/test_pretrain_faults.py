@@ -176,7 +176,7 @@ def test_tensorboard_fails_in_its_thread(tmp_path, monkeypatch, capfd):
     with Report(tmp_path, 10) as report, pytest.raises(UserError, match="tensorboard cannot be written"):
         report.start(0, tensorboard=True)
         monkeypatch.setattr(RecordWriter, "write", full)
-        for step in range(1, 100):
+        for step in range(1, 10_000):
             report.log({"step": step, "loss": 1.0, "tokens_per_second": 1.0})
             time.sleep(0.01)
     assert threading.excepthook == before
@@ -263,7 +263,7 @@ def torchrun(corpus: Path, out: Path) -> subprocess.Popen:
         cwd=Path(__file__).parents[2],
     )
     log = out / "log.jsonl"
-    for _ in range(1200):
+    for _ in range(6000):
         if process.poll() is not None or (log.exists() and log.stat().st_size):
             break
         time.sleep(0.1)
@@ -280,7 +280,7 @@ def test_sigterm_to_torchrun(corpus, tmp_path):
     """Its own end status is 1, whatever its processes do; they have saved before."""
     process = torchrun(corpus, tmp_path)
     process.terminate()
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=600)
     assert_saved(tmp_path, said)
 
 
@@ -292,6 +292,6 @@ def test_sigterm_to_a_process_of_torchrun(corpus, tmp_path):
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     ranks = {int(child): Path(f"/proc/{child}/environ").read_bytes() for child in children}
     os.kill(next(child for child, given in ranks.items() if b"\0RANK=1\0" in given), signal.SIGTERM)
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=600)
     assert process.returncode == 0, said
     assert_saved(tmp_path, said)
