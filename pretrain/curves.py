@@ -135,8 +135,16 @@ def draw(runs: Sequence[Run], path: Path, over: str = "tokens") -> None:
                         linewidth=1,
                     )
                     solid = False
+        # A run that fails must not flatten the others.
+        low, high = axes.dataLim.intervaly
         if names == ("below_entropy",):
             axes.axhline(0, color="black", linewidth=1)
+            if max(-low, high) > 0.1:
+                axes.set_yscale("symlog", linthresh=0.02)
+        elif measure == "nats" and high > 3 * low:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter("{x:g}")
         axes.set(ylabel=measure, title=title)
     for axes in grid[1]:
         axes.set(xlabel=axis)
