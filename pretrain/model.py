@@ -111,6 +111,15 @@ def _in_autocast_dtype(_module: nn.Module, _inputs: Any, output: torch.Tensor) -
     return output.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else output
 
 
+def _filled_up(rows: torch.Tensor) -> torch.Tensor:
+    """``rows`` and as many of zeros after them as make a multiple of 32.
+
+    How many positions are chosen differs from step to step. For every new shape of a bf16 product oneDNN
+    keeps a kernel of half a MiB, which lies between the tensors on the heap: a run grew by 6 MiB a step.
+    """
+    return functional.pad(rows, (*(0, 0) * (rows.dim() - 1), 0, -len(rows) % 32))
+
+
 class Electra(nn.Module):
     """The networks of a system; each is an attribute under its name.
 
@@ -249,9 +258,11 @@ class Electra(nn.Module):
         labels = batch.input_ids.flatten()
         if positions is not None:
             hidden, labels = hidden[positions], labels[positions]
-        head = network.generator_predictions(hidden)
+        head = network.generator_predictions(_filled_up(hidden))
         bias = network.generator_lm_head.bias
-        return Filled(*vocabulary_loss(head, word_table(network), bias, labels, temperature), hidden)
+        found = vocabulary_loss(head, word_table(network), bias, _filled_up(labels), temperature)
+        nll, sampled, guessed = (values[: len(labels)] for values in found)
+        return Filled(nll, sampled, guessed, hidden)
 
     def fill_in(
         self, name: str, input_ids: torch.Tensor, batch: Batch, temperature: float = 1.0
@@ -267,10 +278,9 @@ class Electra(nn.Module):
     def log_probabilities(self, name: str, hidden: torch.Tensor) -> torch.Tensor:
         """(positions, vocabulary) fp32, from the last layer ``hidden`` of network ``name``, all in memory."""
         network = getattr(self, name)
-        logits = functional.linear(
-            network.generator_predictions(hidden), word_table(network), network.generator_lm_head.bias
-        )
-        return logits.float().log_softmax(dim=-1)
+        head = network.generator_predictions(_filled_up(hidden))
+        logits = functional.linear(head, word_table(network), network.generator_lm_head.bias)
+        return logits[: len(hidden)].float().log_softmax(dim=-1)
 
     def unit(self, name: str, hidden: torch.Tensor) -> torch.Tensor:
         """(positions,) fp32: the further output of network ``name`` from its last layer ``hidden``."""
@@ -289,7 +299,8 @@ class Electra(nn.Module):
         head = getattr(self, name).discriminator_predictions
         hidden = self.hidden_states(name, input_ids, batch)
         if positions is not None:
-            hidden = hidden.flatten(0, 1)[positions]
+            hidden = _filled_up(hidden.flatten(0, 1)[positions])
         hidden = head.activation(head.dense(hidden))
         with torch.autocast(hidden.device.type, enabled=False):
-            return cast(torch.Tensor, head.dense_prediction(hidden.float()).squeeze(-1))
+            logits = cast(torch.Tensor, head.dense_prediction(hidden.float()).squeeze(-1))
+        return logits if positions is None else logits[: len(positions)]
