@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-BUCKET_BATCHES = 64  # sort within this many batches: little padding left, and the order still random
-
 
 def pad(rows: Sequence[np.ndarray], value: int) -> torch.Tensor:
     """Rows of int64 as one (rows, longest) tensor, filled up with ``value``."""
@@ -30,14 +28,16 @@ def model_inputs(
     return inputs
 
 
-def training_order(lengths: Sequence[int], batch_size: int, generator: torch.Generator) -> list[list[int]]:
+def training_order(
+    lengths: Sequence[int], batch_size: int, sort_within: int, generator: torch.Generator
+) -> list[list[int]]:
     """One epoch: each index once, in ceil(n / batch_size) batches of similar length.
 
-    A random order is cut into stretches of ``BUCKET_BATCHES`` batches, each sorted by length (equal lengths
+    A random order is cut into stretches of ``sort_within`` batches, each sorted by length (equal lengths
     stay in random order) and cut into batches; then the batches are shuffled. Only one batch can be short.
     """
     order = torch.randperm(len(lengths), generator=generator).tolist()
-    stretch = BUCKET_BATCHES * batch_size
+    stretch = sort_within * batch_size
     batches = [
         part[i : i + batch_size]
         for start in range(0, len(order), stretch)

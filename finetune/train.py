@@ -272,7 +272,7 @@ class Run:
         warmup = int(config.warmup * updates)
         network.train()
         for _ in range(config.epochs):
-            for indices in training_order(lengths, config.batch_size, generator):
+            for indices in training_order(lengths, config.batch_size, config.sort_within, generator):
                 rate = learning_rate(len(losses), peak=config.learning_rate, total=updates, warmup=warmup)
                 for group in optimizer.param_groups:
                     group["lr"] = rate * group["scale"]
