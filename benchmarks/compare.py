@@ -208,7 +208,7 @@ def run(
     if items is not None:
         parts = [item_frame(pair.a, pair.b, *pair.headline, predictions) for pair in pairs]
         write_text(items, csv_text(pd.concat(parts)))
-        console.print(f"items: {items}", highlight=False)
+        console.print(f"items: {items}", highlight=False, soft_wrap=True)
 
 
 def main() -> None:

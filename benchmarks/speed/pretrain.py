@@ -119,7 +119,7 @@ def transformers_step(
                 corrupted[chosen] = torch.multinomial(probabilities, 1).squeeze(1)
             replaced = (corrupted != batch.input_ids).long()
             found = discriminator(input_ids=corrupted, token_type_ids=types, labels=replaced)
-            loss = generator_loss + 50.0 * found.loss
+            loss = generator_loss + PRESETS[size].discriminator_weight * found.loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
