@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 
+from pretrain.checkpoint import checkpoints
 from pretrain.config import PretrainConfig, Runtime, every
+from pretrain.memory import PROGRAM, free_disk, free_memory
 from pretrain.objectives import OBJECTIVES
 
 MANY_EPOCHS = 40  # over the same text; above, more text or fewer steps serve better
+
+KEPT = 3  # checkpoints that lie on the disk at a time: the last two, and the next while it is written
+
+
+def _mib(size: float) -> str:
+    return f"{size / 2**20:,.0f} MiB"
 
 
 def plan(
@@ -20,24 +30,32 @@ def plan(
     processes: int,
     device: torch.device,
     parameters: int,
+    kept: int = 0,
+    out: Path = Path(),
 ) -> str:
-    """Lines for a person before the first step: data, machine, memory, and warnings.
+    """Lines for a person before the first step: data, machine, memory, disk, and warnings.
 
     Args:
         rows: rows of the corpus to train on.
         micro: rows of one forward pass.
         parameters: of all networks together, shared ones once.
+        kept: bytes that a forward pass keeps for the backward one (:func:`pretrain.memory.kept_by_a_pass`).
+        out: folder of the run.
     """
     epochs = config.steps * config.batch_size / rows
-    # fp32 weights, gradients and two moments
-    memory = 16 * parameters / 2**20
+    states = 16 * parameters  # fp32 weights, gradients and two moments
+    program = PROGRAM if device.type == "cpu" else 0
+    memory = states + kept + program
+    free = free_memory(device) // (processes if device.type == "cpu" else 1)
+    checkpoint = 12 * parameters  # weights and moments
     lines = [
         f"{title}: {rows:,} rows of up to {config.length} tokens, {config.steps:,} steps of "
         f"{config.batch_size} rows ({epochs:.2f} epochs);",
         f"{processes} process(es) on {device.type}, {config.dtype}, {torch.get_num_threads()} thread(s) "
         f"each, {config.batch_size // processes // micro} micro-batch(es) of {micro} rows; "
-        f"{memory:,.0f} MiB each for weights, gradients and moments;",
-        f"checkpoint every {every(runtime.save_every, config.steps, 20):,} steps, "
+        f"{_mib(states)} each for weights, gradients and moments, {_mib(kept)} for a micro-batch"
+        f"{f', {_mib(program)} for the program' * (program > 0)}: about {_mib(memory)} of memory each;",
+        f"checkpoint of {_mib(checkpoint)} every {every(runtime.save_every, config.steps, 20):,} steps, "
         f"held-out metrics every {every(runtime.eval_every, config.steps, 20):,}",
     ]
     stages = OBJECTIVES[config.objective].stages(config)
@@ -45,6 +63,17 @@ def plan(
         against = f" against the {' and '.join(stage.run)} as it is then" if stage.run else ""
         lines.append(
             f"steps {stage.first:,} to {stage.end:,} train the {' and '.join(stage.trained)}{against}"
+        )
+    if memory > free:
+        lines.append(
+            f"warning: only {_mib(free)} of memory are free for each process; "
+            "lower --micro-batch, or free some"
+        )
+    coming = max(1, KEPT - len(checkpoints(out))) * checkpoint
+    if coming > (room := free_disk(out)):
+        lines.append(
+            f"warning: only {_mib(room)} of disk are free for {out}, and {KEPT} checkpoints lie there at a "
+            f"time; free {_mib(coming - room)} more, or choose another --out"
         )
     if epochs > MANY_EPOCHS:
         lines.append(

@@ -27,6 +27,7 @@ from pretrain.evaluate import entropy, evaluate
 from pretrain.export import export_model
 from pretrain.flops import run_flops, step_flops
 from pretrain.launch import name_lost_process, stop_on_sigterm
+from pretrain.memory import kept_by_a_pass
 from pretrain.objectives import OBJECTIVES, Objective, build_model
 from pretrain.optim import Adam, LossScale, clipping, parameter_groups
 from pretrain.plan import plan
@@ -120,10 +121,11 @@ def train(arguments: Arguments) -> None:
             total_tokens = found[1]["counts"]["tokens"]
             skipped += found[1]["counts"]["skipped"]
             report.say(f"going on from {found[0].name}")
+        trained = Objective(model, config)
+        kept = kept_by_a_pass(trained, micro, device) if rank == 0 else 0
         if runtime.compile:
             for encoder in {network.electra.encoder for network in model.networks()}:
                 encoder.compile()
-        trained = Objective(model, config)
         with warnings.catch_warnings(action="ignore"):  # accelerate passes an option that torch renamed
             objective = accelerator.prepare_model(trained)
         operations = run_flops(config, first)
@@ -140,6 +142,8 @@ def train(arguments: Arguments) -> None:
                 processes=processes,
                 device=device,
                 parameters=sum(p.numel() for p in parameters),
+                kept=kept,
+                out=out,
             )
         )
         held = heldout_batches(heldout, config, runtime.eval_rows, micro, system.hiding) if rank == 0 else []

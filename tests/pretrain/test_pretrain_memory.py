@@ -1,6 +1,10 @@
 """Memory: it does not grow with the shapes of batches, and the plan says how much is needed."""
 
 import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,10 +12,12 @@ import torch
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pretrain.config import PRESETS, Size
+from pretrain.config import PRESETS, Runtime, Size
 from pretrain.data import Batch
+from pretrain.memory import _batch, _kept, free_disk, free_memory, kept_by_a_pass
 from pretrain.model import Electra
 from pretrain.objectives import OBJECTIVES, Objective, build_model
+from pretrain.plan import plan
 
 SHAPE = Size(layers=1, hidden=32, heads=2, embedding=16, dropout=0.0, generator_fraction=1.0)
 
@@ -85,3 +91,80 @@ def test_filling_up_changes_no_number():
     assert torch.allclose(logits_at, everywhere[:37], atol=1e-5)
     log_probabilities = model.log_probabilities("generator", hidden)
     assert torch.allclose(log_probabilities, logits.log_softmax(-1), atol=1e-5)
+
+
+@pytest.mark.parametrize("objective", ["rtd", "mlm", "all-tokens-mlm", "two-stage"])
+def test_what_a_pass_keeps_is_a_straight_line(objective):
+    """Extrapolated from one and two rows, it is what a pass over the whole micro-batch keeps."""
+    shape = dataclasses.replace(SHAPE, hidden=64, embedding=64)
+    config = dataclasses.replace(
+        PRESETS["tiny"],
+        **{"objective": objective, "shape": shape, "sharing": "none", "dtype": "bf16"},
+        **{"neighbour_heads": False, "mask_fraction": 0.15, "steps": 10},
+    )
+    trained, device = Objective(build_model(config), config), torch.device("cpu")
+    batch = _batch(16, 128, 16 * 19, device)
+    whole = max(_kept(trained, batch, s.first, device) for s in OBJECTIVES[objective].stages(config))
+    assert kept_by_a_pass(trained, 16, device) == pytest.approx(whole, rel=0.05)
+
+
+def test_no_gradients_nothing_kept():
+    config = dataclasses.replace(PRESETS["tiny"], shape=SHAPE, sharing="none", dtype="fp32")
+        PRESETS["tiny"], shape=SHAPE, sharing="none", neighbour_heads=False, dtype="fp32"
+    )
+    trained = Objective(build_model(config).requires_grad_(False), config)
+    assert _kept(trained, _batch(2, 32, 32, torch.device("cpu")), 0, torch.device("cpu")) == 0
+
+
+def test_the_plan_warns_of_memory_and_disk(tmp_path, monkeypatch):
+    given = {"rows": 10_000, "micro": 8, "processes": 2, "device": torch.device("cpu"), "parameters": 2**20}
+    config = dataclasses.replace(PRESETS["tiny"], batch_size=16)
+
+    def said(memory: int, disk: int) -> str:
+        monkeypatch.setattr("pretrain.plan.free_memory", lambda device: memory * 2**20)
+        monkeypatch.setattr("pretrain.plan.free_disk", lambda folder: disk * 2**20)
+        return plan("tiny", config, Runtime(), **given, kept=34 * 2**20, out=tmp_path)
+
+    calm = said(2 * 900, 36)
+    assert "16 MiB each for weights, gradients and moments, 34 MiB for a micro-batch" in calm
+    assert "850 MiB for the program: about 900 MiB of memory each" in calm
+    assert "checkpoint of 12 MiB" in calm
+    assert "warning" not in calm
+    assert "warning: only 899 MiB of memory are free for each process; lower --micro-batch" in said(1798, 36)
+    assert f"only 35 MiB of disk are free for {tmp_path}, and 3 checkpoints" in said(1800, 35)
+    for step in (10, 20):
+        (tmp_path / "checkpoints" / f"step-{step}").mkdir(parents=True)
+    assert "warning" not in said(1800, 12)
+
+
+def test_free_room_of_a_folder_to_come(tmp_path):
+    assert free_disk(tmp_path / "a" / "b") == pytest.approx(free_disk(tmp_path), rel=0.1)
+    assert free_memory(torch.device("cpu")) > 0
+
+
+MEASURED = """
+import re, resource, sys
+from pretrain.command import parse
+from pretrain.train import train
+
+train(parse(sys.argv[1:]))
+print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the program's share was measured on Linux")
+@pytest.mark.parametrize(("size", "rows"), [("mini", 16), ("small", 32)])
+def test_the_estimate_is_what_a_run_takes(size, rows, corpus, tmp_path):
+    """Within 20 % of the peak of the resident set; on the way it must not grow."""
+    given = [size, "--corpus", str(corpus), "--out", str(tmp_path), "--length", "128", "--no-tensorboard"]
+    given += ["--batch-size", str(rows), "--steps", "10", "--warmup", "1", "--eval-rows", "8"]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *given],
+        **{"capture_output": True, "text": True, "cwd": Path(__file__).parents[2]},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    planned = float(re.search(r"about ([\d,]+) MiB of memory each", done.stdout)[1].replace(",", ""))
+    peak = float(re.search(r"^peak ([\d.]+)", done.stdout, re.M)[1])
+    print(f"{size} {rows} x 128: planned {planned:.0f} MiB, peak {peak:.0f} MiB")
+    assert planned == pytest.approx(peak, rel=0.2)

@@ -1,0 +1,83 @@
+"""How much memory and disk a run needs, known before its first step."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import psutil
+import torch
+
+from corpus.vocab import UNK
+from pretrain.data import Batch
+from pretrain.device import autocast
+from pretrain.masking import masked_count
+from pretrain.objectives import OBJECTIVES, Objective
+
+# Resident on a CPU beside tensors: Python, the libraries and what these keep, as oneDNN its kernels. Measured
+# on `mini` 16 x 128, `small` 32 x 128 and `base` 8 x 512 (docs/pretraining.md).
+PROGRAM = 850 * 2**20
+FILLED_UP = 32  # chosen positions are filled up to a multiple of this (pretrain.model)
+
+
+def _batch(rows: int, length: int, chosen: int, device: torch.device) -> Batch:
+    """Full rows; of which positions are chosen, memory does not depend on."""
+    ids = torch.full((rows, length), UNK, device=device)
+    return Batch(
+        input_ids=ids,
+        masked_ids=ids,
+        token_type_ids=torch.zeros_like(ids),
+        positions=torch.arange(chosen, device=device) % ids.numel(),
+        attention_mask=torch.ones(rows, length, device=device),
+        tokens=ids.numel(),
+    )
+
+
+def _kept(objective: Objective, batch: Batch, step: int, device: torch.device) -> int:
+    """Bytes that one forward pass keeps for the backward one; weights are not among them."""
+    weights = {p.untyped_storage().data_ptr() for p in objective.parameters()}
+    storages: dict[int, int] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights:
+            storages[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+    with hooks, autocast(device, objective.config.dtype):
+        outputs = objective(batch, step)
+    del outputs
+    return sum(storages.values())
+
+
+def kept_by_a_pass(objective: Objective, rows: int, device: torch.device) -> int:
+    """Bytes that a forward pass over ``rows`` full rows keeps for the backward one, where a run needs most.
+
+    Found by passes over one and two rows: the rest is a straight line in rows and chosen positions. Draws
+    from torch's global generator.
+    """
+    config = objective.config
+    fraction = max(config.mask_fraction, config.final_mask_fraction or 0)
+    places = rows * masked_count(config.length, config.length, fraction) / FILLED_UP
+    found = []
+    for stage in OBJECTIVES[config.objective].stages(config):
+        one, two, more = (
+            _kept(objective, _batch(n, config.length, chosen, device), stage.first, device)
+            for n, chosen in ((1, FILLED_UP), (2, FILLED_UP), (1, 2 * FILLED_UP))
+        )
+        found.append(one + (rows - 1) * (two - one) + round((places - 1) * (more - one)))
+    return max(found)
+
+
+def free_memory(device: torch.device) -> int:
+    """Bytes that programs can still have on ``device``."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    return psutil.virtual_memory().available
+
+
+def free_disk(folder: Path) -> int:
+    """Bytes that can still be written where ``folder`` is or will be."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return shutil.disk_usage(there).free
