@@ -110,8 +110,6 @@ def test_what_a_pass_keeps_is_a_straight_line(objective):
 
 def test_no_gradients_nothing_kept():
     config = dataclasses.replace(PRESETS["tiny"], shape=SHAPE, sharing="none", dtype="fp32")
-        PRESETS["tiny"], shape=SHAPE, sharing="none", neighbour_heads=False, dtype="fp32"
-    )
     trained = Objective(build_model(config).requires_grad_(False), config)
     assert _kept(trained, _batch(2, 32, 32, torch.device("cpu")), 0, torch.device("cpu")) == 0
 
