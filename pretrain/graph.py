@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -28,6 +30,18 @@ class _Logits(torch.nn.Module):
         return logits
 
 
+@contextlib.contextmanager
+def _no_chatter() -> Iterator[None]:
+    """Keep torch's exporter from printing its steps, and from warning of packages that nobody needs here."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logging.disable(before)
+
+
 def write_onnx(network: PreTrainedModel, path: Path) -> None:
     """Write ``network`` to ``path``: int64 ``input_ids``, ``attention_mask`` and ``token_type_ids`` of
     (rows, tokens), both free, to fp32 ``logits``.
@@ -46,8 +60,9 @@ def write_onnx(network: PreTrainedModel, path: Path) -> None:
         "attention_mask": torch.ones_like(ids).index_fill_(1, torch.tensor([8]), 0),
         "token_type_ids": torch.zeros_like(ids),
     }
-    free = {0: torch.export.Dim("rows"), 1: torch.export.Dim("tokens", max=512)}
-    with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()):
+    longest = network.config.max_position_embeddings
+    free = {0: torch.export.Dim("rows"), 1: torch.export.Dim("tokens", max=longest)}
+    with _no_chatter():
         program = torch.onnx.export(
             _Logits(network).eval(),
             (),
