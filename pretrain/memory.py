@@ -36,19 +36,17 @@ def _batch(rows: int, length: int, chosen: int, device: torch.device) -> Batch:
 def _kept(objective: Objective, batch: Batch, step: int, device: torch.device) -> int:
     """Bytes that one forward pass keeps for the backward one; weights are not among them."""
     weights = {p.untyped_storage().data_ptr() for p in objective.parameters()}
-    storages: dict[int, int] = {}
+    storages: dict[int, torch.UntypedStorage] = {}  # held, or another tensor could get the same address
 
-    def pack(tensor: torch.Tensor) -> torch.Tensor:
+    def pack(tensor: torch.Tensor) -> None:  # a tensor given back here would hold the graph that holds it
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in weights:
-            storages[storage.data_ptr()] = storage.nbytes()
-        return tensor
+            storages[storage.data_ptr()] = storage
 
-    hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+    hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda nothing: nothing)
     with hooks, autocast(device, objective.config.dtype):
-        outputs = objective(batch, step)
-    del outputs
-    return sum(storages.values())
+        objective(batch, step)
+    return sum(storage.nbytes() for storage in storages.values())
 
 
 def kept_by_a_pass(objective: Objective, rows: int, device: torch.device) -> int:

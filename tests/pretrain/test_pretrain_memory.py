@@ -1,9 +1,11 @@
 """Memory: it does not grow with the shapes of batches, and the plan says how much is needed."""
 
 import dataclasses
+import gc
 import re
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +114,29 @@ def test_no_gradients_nothing_kept():
     config = dataclasses.replace(PRESETS["tiny"], shape=SHAPE, sharing="none", dtype="fp32")
     trained = Objective(build_model(config).requires_grad_(False), config)
     assert _kept(trained, _batch(2, 32, 32, torch.device("cpu")), 0, torch.device("cpu")) == 0
+
+
+def test_nothing_of_the_measured_passes_stays():
+    """Every tensor that was made for them is gone, without waiting for the collector of cycles."""
+    shape = dataclasses.replace(SHAPE, dropout=0.1)
+    config = dataclasses.replace(PRESETS["tiny"], shape=shape, dtype="fp32")
+    trained = Objective(build_model(config, cheap_dropout=True), config)
+    made: list[weakref.ref] = []
+
+    def note(module, given, found) -> None:
+        made.extend(weakref.ref(x) for x in found if isinstance(x, torch.Tensor))
+
+    for module in trained.modules():
+        if type(module).__name__ == "ElectraSelfAttention":  # probabilities: a function that saves its output
+            module.register_forward_hook(note)
+    gc.collect()
+    gc.disable()
+    try:
+        kept_by_a_pass(trained, 4, torch.device("cpu"))
+    finally:
+        gc.enable()
+    assert len(made) == 2 * 2 * 3  # outputs, networks, passes
+    assert all(reference() is None for reference in made)
 
 
 def test_the_plan_warns_of_memory_and_disk(tmp_path, monkeypatch):
