@@ -27,7 +27,7 @@ from rich.table import Table
 from benchmarks.arguments import Folder, named, optional
 from benchmarks.task import File, Task
 from benchmarks.tasks import get_task, get_tasks
-from corpus.download import download
+from corpus.inputs.download import download
 from provenance import UserError, atomic_file, run_cli, sha256_file
 
 HUB = "https://huggingface.co"

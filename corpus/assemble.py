@@ -9,12 +9,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from corpus import decontaminate, rows
+from corpus.duplicates import decontaminate
 from corpus.job import Job, blocks
 from corpus.report.counts import summarize
 from corpus.report.examples import find_examples
 from corpus.report.page import markdown, web_page
 from corpus.report.sections import sections
+from corpus.tokens import rows
 from provenance import MANIFEST, UserError, write_manifest, write_text
 
 STAGE = "corpus.build"

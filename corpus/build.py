@@ -16,14 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from corpus import blocklist, decontaminate, dictionary
 from corpus.assemble import STAGE, assemble, publish
 from corpus.command import DATA, Options, check_config, find_inputs, parse
 from corpus.config import Runtime, weights_of
+from corpus.duplicates import decontaminate
 from corpus.engine import WorkerError, run_step, start_forkserver
+from corpus.inputs.sources import input_identity, plan, size_of
 from corpus.job import Job, blocks, read_counts, write_array
+from corpus.rules import blocklist
 from corpus.script import conversion_facts
-from corpus.sources import input_identity, plan, size_of
 from corpus.steps.clean import clean_step
 from corpus.steps.keep import keep_step
 from corpus.steps.match import bands, match_step
@@ -31,6 +32,7 @@ from corpus.steps.pack import pack_step
 from corpus.steps.read import read_step
 from corpus.steps.recurring import hash_parts, recurring_step, sum_groups
 from corpus.steps.sign import sign_step
+from corpus.tokens import dictionary
 from corpus.vocab import vocab_path
 from provenance import (
     MANIFEST,

@@ -11,12 +11,13 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import tyro
 
-from corpus import blocklist, dictionary
 from corpus.config import LENGTHS, PRESETS, CorpusConfig, Runtime, weights_of
-from corpus.dump import MIRROR, fetch_dump
-from corpus.hub import Dataset
+from corpus.inputs.dump import MIRROR, fetch_dump
+from corpus.inputs.hub import Dataset
+from corpus.inputs.sources import expand_inputs, validate_input
+from corpus.rules import blocklist
 from corpus.script import converter
-from corpus.sources import expand_inputs, validate_input
+from corpus.tokens import dictionary
 from provenance import UserError, read_manifest
 
 DATA = Path(__file__).resolve().parent.parent / "data"

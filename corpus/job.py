@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpus.config import CorpusConfig
-from corpus.documents import Part
+from corpus.inputs.documents import Part
 from provenance import atomic_file
 
 

@@ -17,7 +17,7 @@ import corpus.steps.pack
 import corpus.steps.read
 import corpus.steps.recurring
 import corpus.steps.sign
-from corpus.decontaminate import folded_values
+from corpus.duplicates.decontaminate import folded_values
 from corpus.script import scripts_of
 
 __all__ = ["corpus", "pyarrow", "rjieba"]

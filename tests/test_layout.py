@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from corpus import blocklist, command
+from corpus import command
+from corpus.rules import blocklist
 
 ROOT = Path(__file__).parent.parent
 ORDER = ["provenance", "corpus", "pretrain", "finetune", "benchmarks"]

@@ -14,7 +14,7 @@ from rich.console import Console
 from benchmarks.arguments import AnyFolder, AnyInt, Device, Flag, Folder, optional
 from benchmarks.speed import corpus, finetune, pretrain
 from benchmarks.speed.turns import Measurement, Setting, measure, report
-from corpus.sources import expand_inputs
+from corpus.inputs.sources import expand_inputs
 from pretrain.device import pick_device
 from provenance import UserError, run_cli
 

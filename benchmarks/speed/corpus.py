@@ -15,10 +15,10 @@ import psutil
 
 from benchmarks.speed.inputs import repeat_text, repeat_wiki
 from benchmarks.speed.turns import Contestant, Measurement, Setting, Step
+from corpus.inputs.sources import read_documents
 from corpus.script import count_han
-from corpus.sources import read_documents
+from corpus.tokens.wordpiece import WordPiece
 from corpus.vocab import fast_tokenizer, vocab_path
-from corpus.wordpiece import WordPiece
 from provenance import UserError
 
 MB = 1_000_000
@@ -26,7 +26,7 @@ WIKIEXTRACTOR = "wikiextractor==3.1.0"  # AGPL: never a dependency, only in an e
 _RUN_OURS = """
 import sys
 from pathlib import Path
-from corpus.sources import read_documents
+from corpus.inputs.sources import read_documents
 with open(sys.argv[2], "w", encoding="utf-8") as out:
     for document in read_documents(Path(sys.argv[1])):
         out.write(document.text + "\\n\\n")

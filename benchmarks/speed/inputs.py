@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from corpus.mediawiki import Page, chunks_of, read_pages
+from corpus.inputs.formats.mediawiki import Page, chunks_of, read_pages
+from corpus.inputs.sources import Document, read_documents
 from corpus.script import HAN
-from corpus.sources import Document, read_documents
 from provenance import UserError, atomic_file
 
 SHUFFLED = 2000  # most frequent Han characters that trade places in a copy

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from corpus import decontaminate
+from corpus.duplicates import decontaminate
 from corpus.job import Job, block_files, blocks, read_counts
 
 MOST = 100  # lines, characters that are listed

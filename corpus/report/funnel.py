@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from corpus.recurring import RULES as RECURRING
+from corpus.duplicates.recurring import RULES as RECURRING
 from corpus.report.counts import all_groups
 from corpus.report.parts import Bar, Chart, number, percent, share
-from corpus.rules import ALL_RULES
+from corpus.rules.order import ALL_RULES
 from corpus.steps.sign import BENCHMARK_TEXT
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from corpus.config import CorpusConfig
-from corpus.decontaminate import is_evaluation
-from corpus.recurring import RULES as RECURRING
+from corpus.duplicates.decontaminate import is_evaluation
+from corpus.duplicates.recurring import RULES as RECURRING
 from corpus.report.counts import all_groups
 from corpus.report.examples import Found, spread
 from corpus.report.funnel import funnel_charts, stages
@@ -38,7 +38,7 @@ from corpus.report.tables import (
     sources_section,
     unknown_section,
 )
-from corpus.rules import ALL_RULES
+from corpus.rules.order import ALL_RULES
 from corpus.steps.sign import BENCHMARK_TEXT
 
 CHARTED = 15  # rules in the chart

@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus import rules
 from corpus.config import weights_of
-from corpus.gates import count_han_each
+from corpus.duplicates.recurring import group_of, line_records
 from corpus.job import (
     RAW,
     REJECTED,
@@ -23,9 +22,10 @@ from corpus.job import (
     write_array,
     write_table,
 )
-from corpus.recurring import group_of, line_records
+from corpus.rules.gates import count_han_each
+from corpus.rules.order import Tally, clean_all
 from corpus.script import converter
-from corpus.wikitext import convert_unprotected
+from corpus.wiki.wikitext import convert_unprotected
 from provenance import write_json
 
 EXAMPLES, SHOWN = 3, 600  # changed documents a rank keeps for the report, and their characters
@@ -66,10 +66,8 @@ def clean_step(data: Any, rank: int, world_size: int, job: Job) -> None:
     if config.convert != "none":
         convert = converter(config.convert)
         converted = [convert_unprotected(text, convert) for text in converted]
-    tally = rules.Tally()
-    cleaned = dict(
-        zip(sampled, rules.clean_all(converted, config, tally, [keys[i] for i in sampled]), strict=True)
-    )
+    tally = Tally()
+    cleaned = dict(zip(sampled, clean_all(converted, config, tally, [keys[i] for i in sampled]), strict=True))
     after = {i: text for i, text in cleaned.items() if text is not None}
     kept = list(after.values())
     groups = [group_of(keys[i], sources[i]) for i in after]

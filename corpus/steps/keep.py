@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus import minhash
 from corpus.config import weights_of
-from corpus.dedup import clusters, unique_pairs
+from corpus.duplicates import minhash
+from corpus.duplicates.clusters import clusters, unique_pairs
 from corpus.job import (
     CLUSTERS,
     KEEP,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from corpus import minhash
 from corpus.config import CorpusConfig
-from corpus.dedup import candidates
+from corpus.duplicates import minhash
+from corpus.duplicates.clusters import candidates
 from corpus.job import Job, block_files, counts_path, write_array
 from provenance import write_json
 

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 
 from corpus.hashing import slices
 from corpus.job import DOCUMENTS, KEEP, Job, counts_path, write_table
-from corpus.pack import Row, pack_document
-from corpus.rows import SCHEMA, table_of, write_rows
+from corpus.tokens.pack import Row, pack_document
+from corpus.tokens.rows import SCHEMA, table_of, write_rows
+from corpus.tokens.words import BATCH, BETWEEN, encode, word_piece
 from corpus.vocab import UNK
-from corpus.words import BATCH, BETWEEN, encode, word_piece
 from provenance import write_json
 
 CHECKED = 20_000  # characters of a block whose ids are compared with those of tokenizers

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from corpus.config import weights_of
-from corpus.documents import Document, Tally
+from corpus.inputs.documents import Document, Tally
+from corpus.inputs.sources import read_documents
 from corpus.job import RAW, REJECTED, Job, counts_path, write_table
 from corpus.script import count_han
-from corpus.sources import read_documents
 from provenance import write_json
 
 BLOCK = 4_000_000  # characters of raw text in a block: the unit of work after reading

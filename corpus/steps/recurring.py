@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from corpus.duplicates.recurring import group_sizes, lines_to_drop
 from corpus.job import Job, blocks, counts_path, read_counts, write_array
-from corpus.recurring import group_sizes, lines_to_drop
 from provenance import write_json
 
 BLOCKS = 32  # blocks whose lines a rank holds in memory at once, in sum

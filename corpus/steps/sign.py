@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from corpus import decontaminate, minhash
+from corpus.duplicates import decontaminate, minhash
+from corpus.duplicates.recurring import RULES
 from corpus.hashing import Letters, letters_of, segment_hashes, slices
 from corpus.job import REJECTED, SIGNED, Job, counts_path, write_array, write_table
-from corpus.recurring import RULES
-from corpus.rules import LINE_SHOWN, Tally
+from corpus.rules.order import LINE_SHOWN, Tally
 from corpus.script import count_han, scripts_of
 from corpus.steps.recurring import dropped_lines
 from provenance import write_json

@@ -17,7 +17,7 @@ from benchmarks import tasks
 from benchmarks.fetch import address, extract, fetch, fetch_task
 from benchmarks.readers import read_file
 from benchmarks.task import File
-from corpus import download
+from corpus.inputs import download
 from provenance import UserError
 
 PLAIN = b'{"data": []}\n'

@@ -11,7 +11,7 @@ from benchmarks.speed import turns
 from benchmarks.speed.corpus import peak_of_workers
 from benchmarks.speed.inputs import repeat_text, repeat_wiki
 from benchmarks.speed.pretrain import our_step, random_batch, transformers_step
-from corpus.sources import read_documents
+from corpus.inputs.sources import read_documents
 from provenance import UserError
 
 CPU = torch.device("cpu")

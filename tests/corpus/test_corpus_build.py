@@ -21,7 +21,7 @@ from corpus.command import Options, check_config, parse
 from corpus.config import PRESETS, Runtime
 from corpus.engine import WorkerError
 from corpus.job import share_of
-from corpus.rows import read_rows
+from corpus.tokens.rows import read_rows
 from provenance import UserError, hold, read_manifest, verify_manifest, write_manifest
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpus import decontaminate
+from corpus.duplicates import decontaminate
 from corpus.hashing import letters_of
 from corpus.script import converter
 from provenance import UserError

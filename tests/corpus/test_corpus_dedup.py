@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from corpus import dedup
-from corpus.dedup import candidates, clusters, unique_pairs
-from corpus.minhash import similarity
+from corpus.duplicates.clusters import candidates, clusters, unique_pairs
+from corpus.duplicates.minhash import similarity
 
 
 def test_candidates_are_first_and_previous() -> None:
@@ -47,8 +46,8 @@ def test_long_chains_take_little_work(changed: float, monkeypatch: pytest.Monkey
         compared.append(second.shape[1])
         return similarity(first, second)
 
-    monkeypatch.setattr(dedup, "similarity", counted)
+    monkeypatch.setattr("corpus.duplicates.clusters.similarity", counted)
     found = clusters(chain, signatures, 0.7)
     assert sum(compared) < 50 * 3000
-    monkeypatch.setattr(dedup, "FEW", 3000)
+    monkeypatch.setattr("corpus.duplicates.clusters.FEW", 3000)
     assert np.array_equal(clusters(chain, signatures, 0.7), found)

@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from corpus import download as module
-from corpus.download import download
+from corpus.inputs import download as module
+from corpus.inputs.download import download
 from provenance import UserError
 
 BODY = bytes(range(256)) * 4096  # 1 MiB

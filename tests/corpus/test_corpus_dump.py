@@ -7,7 +7,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from corpus.dump import fetch_dump
+from corpus.inputs.dump import fetch_dump
 from provenance import UserError
 
 DUMP = "zhwiki-20260901-pages-articles-multistream.xml.bz2"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpus.encoding import decode, guess_encoding
+from corpus.inputs.encoding import decode, guess_encoding
 
 HANS = "我们在城市里的河流边上走了很久，看见许多人在说话。天色渐渐暗了，他们才回家去。"
 HANT = "我們在城市裡的河流邊上走了很久，看見許多人在說話。天色漸漸暗了，他們才回家去。"

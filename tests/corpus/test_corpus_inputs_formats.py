@@ -12,8 +12,8 @@ import pytest
 import zstandard
 
 from corpus.config import CorpusConfig
-from corpus.documents import Document, Tally, stem
-from corpus.sources import expand_inputs, input_identity, parts_of, read_documents, validate_input
+from corpus.inputs.documents import Document, Tally, stem
+from corpus.inputs.sources import expand_inputs, input_identity, parts_of, read_documents, validate_input
 from provenance import UserError
 
 COMPRESS = {
@@ -210,7 +210,7 @@ def test_page_that_fails_is_counted_and_named(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise RecursionError
 
-    monkeypatch.setattr("corpus.formats.wiki.wikitext_to_text", fail)
+    monkeypatch.setattr("corpus.inputs.formats.wiki.wikitext_to_text", fail)
     path = tmp_path / "a.xml"
     path.write_bytes(page("甲是字。"))
     tally = Tally()

@@ -20,11 +20,11 @@ import pyarrow.parquet
 import pytest
 import zstandard
 
-from corpus import compression
 from corpus.config import CorpusConfig
-from corpus.documents import MAX_DOCUMENT, Tally
-from corpus.formats import lines
-from corpus.sources import expand_inputs, read_documents
+from corpus.inputs import compression
+from corpus.inputs.documents import MAX_DOCUMENT, Tally
+from corpus.inputs.formats import lines
+from corpus.inputs.sources import expand_inputs, read_documents
 from provenance import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -207,7 +207,7 @@ def test_html_nested_deeply(tmp_path, tag):
     path = tmp_path / "a.html"
     path.write_text(f"<html><body>{f'<{tag}>' * 20_000}甲", encoding="utf-8")
     program = (
-        "import sys; from pathlib import Path; from corpus.sources import read_documents; "
+        "import sys; from pathlib import Path; from corpus.inputs.sources import read_documents; "
         f"print(len(list(read_documents(Path({str(path)!r})))))"
     )
     done = subprocess.run(

@@ -7,11 +7,11 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from corpus import sources
-from corpus.compression import stream_starts
 from corpus.config import CorpusConfig
-from corpus.documents import Part
-from corpus.sources import parts_of, plan, read_documents
+from corpus.inputs import sources
+from corpus.inputs.compression import stream_starts
+from corpus.inputs.documents import Part
+from corpus.inputs.sources import parts_of, plan, read_documents
 from provenance import UserError
 
 

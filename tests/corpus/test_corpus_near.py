@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpus import minhash
+from corpus.duplicates import minhash
 from corpus.hashing import code_points, letters_of, segment_hashes, slices, window_hashes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,7 +133,8 @@ def test_slices_cover_all() -> None:
 
 def test_another_process_gives_the_same() -> None:
     code = (
-        "from corpus import minhash, hashing\n"
+        "from corpus import hashing\n"
+        "from corpus.duplicates import minhash\n"
         "letters = hashing.letters_of(['今天天气很好，我们去公园。', '好'])\n"
         "sums = minhash.signatures(letters).sum(axis=0, dtype='u8').tolist()\n"
         "print(sums, hashing.segment_hashes(letters).tolist())"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.pack import (
+from corpus.tokens.pack import (
     KeyedCoin,
     Row,
     cut,
@@ -22,7 +22,7 @@ from corpus.pack import (
     sentences,
     size_of,
 )
-from corpus.rows import finish_split, read_rows, shards, table_of, write_rows
+from corpus.tokens.rows import finish_split, read_rows, shards, table_of, write_rows
 
 
 class Fixed:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from corpus.config import CorpusConfig
+from corpus.duplicates.recurring import group_of, group_sizes, line_records, lines_to_drop
 from corpus.job import Job, counts_path, write_array
-from corpus.recurring import group_of, group_sizes, line_records, lines_to_drop
 from corpus.steps.recurring import dropped_lines, recurring_step, sum_groups
 from provenance import write_json
 

@@ -22,7 +22,7 @@ from corpus.report.funnel import Stage, stages
 from corpus.report.page import markdown, marked, web_page
 from corpus.report.parts import SHOWN, Section, percent, short
 from corpus.report.sections import from_difference, meaning, sections
-from corpus.rules import ALL_RULES
+from corpus.rules.order import ALL_RULES
 from provenance import read_manifest
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from corpus import blocklist, rules
 from corpus.config import PRESETS
+from corpus.rules import blocklist, order
 from corpus.script import converter
-from corpus.wikitext import convert_unprotected, wikitext_to_text
+from corpus.wiki.wikitext import convert_unprotected, wikitext_to_text
 from provenance import UserError
 
 CONFIG = PRESETS["web"]
-BY_NAME = {rule.__name__: rule for rule in rules.ALL_RULES}
+BY_NAME = {rule.__name__: rule for rule in order.ALL_RULES}
 URL = "https://example.org/a_(b)"
 
 ARTICLE = (
@@ -335,7 +335,7 @@ def test_no_line_takes_more_than_linear_time(unit: str) -> None:
     """One line of a unit thousands of times, with and without spaces, that ends as prose does."""
     began = time.process_time()
     for text in (unit * (30_000 // len(unit)), f"{unit} " * (30_000 // len(unit))):
-        rules.clean(f"{ARTICLE}\n{text}然后他说。", CONFIG)
+        order.clean(f"{ARTICLE}\n{text}然后他说。", CONFIG)
     assert time.process_time() - began < 10
 
 
@@ -355,8 +355,8 @@ def test_wrapped_lines_leave_verse_alone() -> None:
 def test_clean_drops_lines_counts_them_and_keeps_samples() -> None:
     head = "# 标题在这里\r\n\r\n\r\n[#]: author: x\n"
     text = head + "正文第一句话。\u200b\n======\n版权所有：某公司\n正文第二句话（）。"
-    tally = rules.Tally()
-    assert rules.clean(text, CONFIG, tally, "doc/1") == "标题在这里\n正文第一句话。\n正文第二句话。"
+    tally = order.Tally()
+    assert order.clean(text, CONFIG, tally, "doc/1") == "标题在这里\n正文第一句话。\n正文第二句话。"
     for counter in ("front_matter.dropped", "rule_line.dropped", "boilerplate.dropped", "markdown.changed"):
         assert tally.counts[counter] == 1, counter
     assert tally.counts["empty_brackets.characters"] == 2
@@ -365,14 +365,14 @@ def test_clean_drops_lines_counts_them_and_keeps_samples() -> None:
 
 def test_lines_end_at_newline_only() -> None:
     """Case 15: U+2028 ends no line."""
-    cleaned = rules.clean("甲组的同学都来了\u2028乙组的同学\n丙组的同学没有来", CONFIG)
+    cleaned = order.clean("甲组的同学都来了\u2028乙组的同学\n丙组的同学没有来", CONFIG)
     assert cleaned is not None
     assert len(cleaned.split("\n")) == 2
 
 
 def test_entities_hide_no_characters() -> None:
     """What an entity stands for is cleaned like any character: no-break and zero-width spaces, full width."""
-    assert rules.clean("甲组的同学&nbsp;&nbsp;都&#8203;来了&#65297;次", CONFIG) == "甲组的同学 都来了1次"
+    assert order.clean("甲组的同学&nbsp;&nbsp;都&#8203;来了&#65297;次", CONFIG) == "甲组的同学 都来了1次"
 
 
 def test_protected_variants_survive_conversion() -> None:
@@ -380,23 +380,23 @@ def test_protected_variants_survive_conversion() -> None:
     wikitext = "康熙與-{乾}-隆時代的學者們編了很多書。"
     text = wikitext_to_text(wikitext, convert="t2s")
     converted = convert_unprotected(text, converter("t2s"))
-    assert rules.clean(converted, CONFIG) == "康熙与乾隆时代的学者们编了很多书。"
-    assert rules.clean(converter("t2s")(wikitext_to_text("於-{于}-")), replace(CONFIG, min_han=1)) == "于于"
+    assert order.clean(converted, CONFIG) == "康熙与乾隆时代的学者们编了很多书。"
+    assert order.clean(converter("t2s")(wikitext_to_text("於-{于}-")), replace(CONFIG, min_han=1)) == "于于"
 
 
 def test_rejected_document_is_counted_and_sampled_within_bounds() -> None:
-    tally = rules.Tally(samples_per_rule=2)
+    tally = order.Tally(samples_per_rule=2)
     for number in range(5):
-        assert rules.clean("abc", CONFIG, tally, str(number)) is None
+        assert order.clean("abc", CONFIG, tally, str(number)) is None
     assert tally.counts["too_short.rejected"] == 5
     assert [key for rule, key, _ in tally.samples if rule == "too_short"] == ["0", "1"]
 
 
 def test_cleaning_twice_changes_nothing() -> None:
     text = "> 引用**重点**，参见[这里](https://example.org)。\n\n- 第一项内容\n- 第二项内容（ ）\n" * 2
-    once = rules.clean(text, CONFIG)
+    once = order.clean(text, CONFIG)
     assert once is not None
-    assert rules.clean(once, CONFIG) == once
+    assert order.clean(once, CONFIG) == once
 
 
 @pytest.mark.parametrize(
@@ -435,7 +435,7 @@ KEPT = [
 
 @pytest.mark.parametrize("text", KEPT)
 def test_good_text_stays_whole(text: str) -> None:
-    assert rules.clean(text, replace(CONFIG, min_han=2)) == text
+    assert order.clean(text, replace(CONFIG, min_han=2)) == text
 
 
 # Largest shares of documents rejected and of characters dropped by line rules, of the first documents of a
@@ -458,7 +458,7 @@ BOUNDS = {
 def test_rules_remove_little_of_good_text(source: str, real_data: Path) -> None:
     with gzip.open(real_data / "corpus" / f"{source}.jsonl.gz", "rt", encoding="utf-8") as file:
         texts = [json.loads(line)["text"] for line in islice(file, 400)]
-    cleaned = rules.clean_all(texts, CONFIG)
+    cleaned = order.clean_all(texts, CONFIG)
     kept = [(text, after) for text, after in zip(texts, cleaned, strict=True) if after is not None]
     read, rejected = len(texts), len(texts) - len(kept)
     before, after = (sum(map(len, each)) for each in zip(*kept, strict=True))

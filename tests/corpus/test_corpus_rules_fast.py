@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus import rules
 from corpus.config import PRESETS
+from corpus.rules import order
 
 CONFIG = PRESETS["web"]
 
@@ -25,31 +25,31 @@ PIECES = [*MARKS.split(), " ", "\n", "\n\n", "  ", "\u3000", "\t", "\r\n", "\r",
 def plain(text: str) -> str | None:
     """Every rule on every line, one after the other, with no thought of speed."""
     after: str | None = text
-    for rule in rules.TEXT_RULES:
+    for rule in order.TEXT_RULES:
         after = rule(after, CONFIG) if after is not None else None
     lines = []
     for line in (after or "").split("\n"):
         line = line.strip()
-        for rule in rules.LINE_RULES:
+        for rule in order.LINE_RULES:
             line = ((rule(line, CONFIG) if line else None) or "").strip()
         if line:
             lines.append(line)
     after = "\n".join(lines)
-    for rule in rules.DOCUMENT_RULES:
+    for rule in order.DOCUMENT_RULES:
         after = rule(after, CONFIG) if after is not None else None
     return after
 
 
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=40).map("".join), max_size=6))
 def test_many_at_once_equal_one_at_a_time(texts: list[str]) -> None:
-    assert rules.clean_all(texts, CONFIG) == [plain(text) for text in texts]
+    assert order.clean_all(texts, CONFIG) == [plain(text) for text in texts]
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_equals_every_rule_on_every_line(text: str) -> None:
-    assert rules.clean(text, CONFIG) == plain(text)
+    assert order.clean(text, CONFIG) == plain(text)
 
 
 @given(st.text())
 def test_any_text(text: str) -> None:
-    assert rules.clean(text, CONFIG) == plain(text)
+    assert order.clean(text, CONFIG) == plain(text)

@@ -13,8 +13,8 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from corpus.config import CorpusConfig
-from corpus.documents import Document, Tally
-from corpus.sources import expand_inputs, read_documents, validate_input
+from corpus.inputs.documents import Document, Tally
+from corpus.inputs.sources import expand_inputs, read_documents, validate_input
 from provenance import UserError
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from corpus.sources import read_documents
-from corpus.web import MAX_BYTES, charset_labels, html_to_text
+from corpus.inputs.sources import read_documents
+from corpus.web.main_text import MAX_BYTES, charset_labels, html_to_text
 
 HANS = "我们在城市里的河流边上走了很久，看见许多人在说话。天色渐渐暗了，他们才回家去。"
 HANT = "我們在城市裡的河流邊上走了很久，看見許多人在說話。天色漸漸暗了，他們才回家去。"
@@ -200,7 +200,7 @@ def test_hostile_pages_are_read(junk):
 
 
 def test_refused_pages(monkeypatch):
-    monkeypatch.setattr("corpus.html_blocks.MAX_PIECES", 1000)
+    monkeypatch.setattr("corpus.web.blocks.MAX_PIECES", 1000)
     with pytest.raises(ValueError, match="bytes, more than"):
         html_to_text(b"a" * (MAX_BYTES + 1))
     with pytest.raises(ValueError, match="pieces of text"):

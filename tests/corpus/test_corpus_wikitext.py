@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.brackets import remove_empty_brackets
-from corpus.wikitext import wikitext_to_text
+from corpus.wiki.brackets import remove_empty_brackets
+from corpus.wiki.wikitext import wikitext_to_text
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from corpus import wikitext
-from corpus.wikitext import wikitext_to_text
+from corpus.wiki import wikitext
+from corpus.wiki.wikitext import wikitext_to_text
 
 LEFT = re.compile(r"\{\{|\}\}|\[\[|\]\]|-\{|\}-|</?ref|<nowiki|\n\{\||\n\|\}|\x00|\ufdd0")
 

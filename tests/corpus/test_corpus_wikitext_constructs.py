@@ -2,9 +2,9 @@
 
 import pytest
 
-from corpus.formulas import formula_text
 from corpus.script import converter
-from corpus.wikitext import convert_unprotected, page_script, wikitext_to_text
+from corpus.wiki.formulas import formula_text
+from corpus.wiki.wikitext import convert_unprotected, page_script, wikitext_to_text
 
 
 @pytest.mark.parametrize(

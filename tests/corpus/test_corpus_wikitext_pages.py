@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from corpus.mediawiki import read_pages
-from corpus.wikitext import page_script, wikitext_to_text
+from corpus.inputs.formats.mediawiki import read_pages
+from corpus.wiki.wikitext import page_script, wikitext_to_text
 
 LEFT = re.compile(r"\{\{|\}\}|\[\[|\]\]|-\{|\}-|</?ref|<br|<div|\{\||\|\}|''|\x00|&[a-z]+;|__[A-Z]+__")
 TRACES = re.compile(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from corpus import wordpiece
+from corpus.tokens import wordpiece
+from corpus.tokens.wordpiece import Tokens, WordPiece, ranges, reference_encode
 from corpus.vocab import UNK
-from corpus.wordpiece import Tokens, WordPiece, ranges, reference_encode
 from provenance import UserError
 
 SOURCES = ["linuxcn", "history", "laws_hant", "short_texts", "web_mixed"]

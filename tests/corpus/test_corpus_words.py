@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpus.dictionary import words
+from corpus.tokens.dictionary import words
+from corpus.tokens.words import encode, pieces, segmenter, word_starts
 from corpus.vocab import load_vocab
-from corpus.words import encode, pieces, segmenter, word_starts
 from provenance import UserError
 
 TEXT = "他来到了网易杭研大厦"  # jieba's own example: 他/来到/了/网易/杭研/大厦

@@ -1,0 +1,1 @@
+"""Documents to tokens with word starts, and tokens to packed rows."""
