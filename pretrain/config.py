@@ -130,6 +130,11 @@ class PretrainConfig:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise UserError(f"{name} {value} is not a number above 0")
+        if self.neighbour_heads and self.shape.embedding % 2:
+            raise UserError(
+                f"embedding is {self.shape.embedding}, and neighbour heads need an even one; change it, "
+                "or give --no-neighbour-heads"
+            )
         if self.length > self.shape.max_positions:
             raise UserError(
                 f"length {self.length} is above the model's {self.shape.max_positions} positions; lower it"

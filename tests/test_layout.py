@@ -83,3 +83,26 @@ def test_no_tracked_file_names_a_machine():
             continue
         text = path.read_bytes().decode("utf-8", errors="ignore")
         assert not pattern.search(text), name
+
+
+def outline(readme: str) -> list[str]:
+    """What a translation leaves as it is: levels of headings, commands, list items, shapes and figures of
+    tables, targets of links."""
+    found, code = [], ""
+    for line in (ROOT / readme).read_text(encoding="utf-8").split("\n"):
+        if line.startswith("```"):
+            code = "" if code else line
+            found.append(line)
+        elif code in ("```bash", "```python"):
+            found.append(line.split("#")[0].strip())
+        elif not code and (match := re.match(r"#+ |- ", line)):
+            found.append(match[0])
+        elif not code and line.startswith("|"):
+            found.append(" ".join(["|" * line.count("|"), *re.findall(r"\d+\.\d+", line)]))
+        if not code:
+            found += re.findall(r"\]\((?!README)(.+?)\)", line)
+    return found
+
+
+def test_both_readmes_have_the_same_outline():
+    assert outline("README.md") == outline("README.zh-CN.md")

@@ -4,12 +4,14 @@ import dataclasses
 
 import pytest
 import torch
+from torch.nn import functional
 from transformers import ElectraConfig, ElectraModel
 
 from pretrain.config import PRESETS, SIZES
 from pretrain.neighbours import OFFSETS, look_at_neighbours
 from pretrain.objectives import build_model
 from pretrain.optim import parameter_groups
+from provenance import UserError
 
 
 def _electra(heads, embedding, neighbours=True):
@@ -24,18 +26,31 @@ def _electra(heads, embedding, neighbours=True):
     return electra
 
 
-def _ids():
-    return torch.randint(5, 500, (4, 100), generator=torch.Generator().manual_seed(1))
+def _ids(tokens=100):
+    return torch.randint(5, 500, (4, tokens), generator=torch.Generator().manual_seed(1))
 
 
+@pytest.mark.parametrize(("tokens", "least"), [(100, 0.5), (512, 0.36)])
 @pytest.mark.parametrize(("heads", "embedding"), [(4, 128), (2, 128), (2, 64), (4, 256)])
-def test_each_head_looks_at_its_neighbour(heads, embedding):
-    """More than half of a head's attention falls on the token it is for; 1 in 100 would by chance."""
+def test_each_head_looks_at_its_neighbour(heads, embedding, tokens, least):
+    """In 100 tokens more than half of a head's attention falls on the token it is for, and in 512, where more
+    tokens share it, over a third."""
     with torch.no_grad():
-        attention = _electra(heads, embedding)(_ids(), output_attentions=True).attentions[0]
+        attention = _electra(heads, embedding)(_ids(tokens), output_attentions=True).attentions[0]
     for head in range(heads):
         offset = OFFSETS[head % 4]
-        assert attention[:, head].diagonal(offset, dim1=-2, dim2=-1).mean() > 0.5
+        assert attention[:, head].diagonal(offset, dim1=-2, dim2=-1).mean() > least
+
+
+@pytest.mark.parametrize("embedding", [64, 128, 768])
+def test_no_two_positions_are_alike(embedding):
+    """Of 512; neighbours have nothing in common but what chance gives."""
+    table = functional.normalize(
+        _electra(2, embedding).embeddings.position_embeddings.weight.detach(), dim=-1
+    )
+    alike = (table @ table.T).fill_diagonal_(0)
+    assert alike.abs().max() < 0.5
+    assert alike.diagonal(1).abs().max() < 0.1
 
 
 def test_a_token_is_told_by_its_neighbour():
@@ -76,3 +91,8 @@ def test_word_table_has_its_own_rate():
     assert words["weight_decay"] == 0.01
     assert sum(len(group["params"]) for group in groups) == len(list(model.parameters()))
     assert {group["scale"] for group in parameter_groups(model.named_parameters(), 0.01)} == {1.0}
+
+
+def test_an_odd_embedding_is_refused():
+    with pytest.raises(UserError, match="embedding is 33, and neighbour heads need an even one"):
+        dataclasses.replace(PRESETS["tiny"], shape=dataclasses.replace(SIZES["tiny"], embedding=33))
