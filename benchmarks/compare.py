@@ -196,8 +196,9 @@ def run(
     adjusted: Sequence[float | None] = [None] * len(pairs)
     if len(pairs) > 1:
         adjusted = holm([c.p_permutation if c.p is None else c.p for c in headlines])
-    several = len(pairs) > len(tasks) or model_a == model_b
-    words = differences(g for pair in pairs for g in (pair.a, pair.b)) if several else {}
+    words: dict[str, str] = {}
+    for one in tasks:
+        words |= differences(g for p in pairs for g in (p.a, p.b) if g.first.task == one.name)
     for pair, value in zip(pairs, adjusted, strict=True):
         console.print(main_table(pair, _title(pair, words), value))
         if any(r.degenerate for g in (pair.a, pair.b) for r in g.records):

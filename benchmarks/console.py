@@ -100,7 +100,7 @@ def console_tables(groups: Sequence[Group], known: Sequence[Published]) -> list[
                 beside = [published.get((model, task.title, split, label), "") for model in BESIDE]
                 for group in mine:
                     summary = group.summary(split, metric)
-                    setting = f" ({words[group.first.bench_id]})" if names[group.name] > 1 else ""
+                    setting = f" ({words[group.key]})" if names[group.name] > 1 else ""
                     table.add_row(
                         task.title,
                         f"{split} {SHORT.get(metric, metric)}",

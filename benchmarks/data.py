@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -111,13 +112,9 @@ def contradictions(rows: Sequence[Any]) -> set[tuple[str, ...]]:
 
 
 def quantiles(values: Sequence[int]) -> str:
-    """The :data:`QUANTILES` of ``values`` (nearest rank), separated by commas."""
+    """The :data:`QUANTILES` of ``values`` (nearest rank: that share is not above it), separated by commas."""
     ranked = sorted(values)
-    return (
-        ", ".join(str(ranked[min(len(ranked) - 1, int(q * len(ranked)))]) for q in QUANTILES)
-        if ranked
-        else ""
-    )
+    return ", ".join(str(ranked[math.ceil(q * len(ranked)) - 1]) for q in QUANTILES) if ranked else ""
 
 
 def share(part: int, total: int) -> str:

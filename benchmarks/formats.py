@@ -181,7 +181,7 @@ def span_articles(path: Path) -> list[Any]:
     """
     if path.suffix in (".jsonl", ".parquet"):
         read = read_parquet if path.suffix == ".parquet" else read_json_lines
-        return [_article(row) for _, row in read(path)]
+        return [_article(path, number, row) for number, row in read(path)]
     try:
         document = json.loads(decode(path))
     except json.JSONDecodeError as error:
@@ -194,10 +194,16 @@ def span_articles(path: Path) -> list[Any]:
     return articles
 
 
-def _article(row: Mapping[str, Any]) -> dict[str, Any]:
+def _article(path: Path, number: int, row: Mapping[str, Any]) -> dict[str, Any]:
     """A row as an article of one question; its answers may be a list of dicts or a dict of lists."""
     answers = row.get("answers") or []
     if isinstance(answers, Mapping):
-        pairs = zip(answers["text"], answers["answer_start"], strict=True)
+        try:
+            pairs = list(zip(answers["text"], answers["answer_start"], strict=True))
+        except (KeyError, TypeError, ValueError):
+            raise UserError(
+                f"{path}:{number} has answers that are not as many texts as places; give lists `text` and "
+                "`answer_start` of the same length"
+            ) from None
         answers = [{"text": text, "answer_start": start} for text, start in pairs]
     return {"context": row.get("context"), "qas": [{**row, "answers": answers}]}

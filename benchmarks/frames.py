@@ -43,7 +43,7 @@ def _cells(
             for split, metric in columns(task, [group]):
                 values = (
                     *(task.name, group.name, first.model["parameters"], first.model["weights_sha256"]),
-                    *(first.protocol, first.protocol_note, words[first.bench_id], first.bench_id),
+                    *(first.protocol, first.protocol_note, words[group.key], first.bench_id),
                     *(split, metric),
                 )
                 items = first.examples[split] if metric in task.metrics else None

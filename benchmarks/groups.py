@@ -41,6 +41,11 @@ class Group:
         return str(self.first.model["name"])
 
     @property
+    def key(self) -> tuple[str, str]:
+        """What is this group's alone: the same weights may have records under several names."""
+        return self.name, self.first.bench_id
+
+    @property
     def degenerate(self) -> int:
         """Number of runs that learned nothing: one answer for everything, or at chance."""
         return sum(record.degenerate for record in self.records)
@@ -108,7 +113,11 @@ def _agree(earlier: list[tuple[Path, Record]], path: Path, record: Record) -> No
     """Add a record to those of its ``bench_id`` after checking that it agrees with the first."""
     if earlier:
         other_path, other = earlier[0]
-        differ = [k for k in COMMON if plain(getattr(record, k)) != plain(getattr(other, k))]
+        pairs = {name: (getattr(record, name), getattr(other, name)) for name in COMMON}
+        this, that = pairs["model"]
+        facts = this.keys() & that.keys()  # earlier records hold fewer
+        pairs["model"] = {fact: this[fact] for fact in facts}, {fact: that[fact] for fact in facts}
+        differ = [name for name, (one, two) in pairs.items() if plain(one) != plain(two)]
         if differ:
             raise UserError(
                 f"{path} and {other_path} have one bench_id but differ in {', '.join(differ)}; "
@@ -137,13 +146,13 @@ def differences(groups: Iterable[Group]) -> dict[str, str]:
     }
 
 
-def settings(groups: Sequence[Group]) -> dict[str, str]:
-    """``{bench_id: protocol note and what tells it from the other groups of its model and task}``."""
+def settings(groups: Sequence[Group]) -> dict[tuple[str, str], str]:
+    """``{Group.key: protocol note and what tells it from the other groups of its model and task}``."""
     words = {}
     for group in groups:
         alike = [g for g in groups if (g.name, g.first.task) == (group.name, group.first.task)]
         parts = [group.first.protocol_note, differences(alike).get(group.first.bench_id, "")]
-        words[group.first.bench_id] = "; ".join(filter(None, parts))
+        words[group.key] = "; ".join(filter(None, parts))
     return words
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 import tempfile
@@ -19,8 +20,10 @@ def best_on_dev(task: Task, records: Sequence[Record]) -> Record | None:
     return max(ranked, key=lambda record: record.scores["dev"][task.main_metric], default=None)
 
 
-def keep_best(trial: Trial, best: Record, run: Callable[[Trial], list[str]]) -> tuple[Path | None, str]:
-    """Leave the best seed's model alone in its folder; train it again where it is not there.
+def keep_best(
+    trial: Trial, best: Record, among: Sequence[Record], run: Callable[[Trial], list[str]]
+) -> tuple[Path | None, str]:
+    """Leave the model of the best seed and none of the others; train it again where it is not there.
 
     Its record may be older than the wish to save it. The same seed gives the same model on a CPU; the second
     training's record is compared and thrown away, so that the first stays as it was.
@@ -28,6 +31,8 @@ def keep_best(trial: Trial, best: Record, run: Callable[[Trial], list[str]]) -> 
     Args:
         trial: of the best seed, with ``save_model``.
         best: its record.
+        among: the records it is the best of. A model without one stays: another process has saved it and is
+            about to write its record.
         run: runs a trial and returns what failed.
 
     Returns:
@@ -45,7 +50,8 @@ def keep_best(trial: Trial, best: Record, run: Callable[[Trial], list[str]]) -> 
             found = read_record(path).predictions_sha256
         if found != best.predictions_sha256:
             remark = "its predictions are not those of its record: this device does not repeat a run exactly"
-    for other in folder.parent.glob("seed-*"):
-        if other != folder:
-            shutil.rmtree(other)
+    for record in among:
+        if record.seed != best.seed:
+            with contextlib.suppress(FileNotFoundError):  # never saved, or another process was first
+                shutil.rmtree(folder.with_name(seed_name(record.seed)))
     return folder, remark

@@ -50,8 +50,10 @@ class Plan:
         task, config, bench = self.task.name, self.config, self.bench_id
         return Trial(task=task, config=config, bench_id=bench, seed=seed, ceiling=ceilings, **common)
 
-    def records(self, seeds: Sequence[int]) -> list[Record]:
-        """The records there are of these seeds."""
+    def records(self, seeds: Sequence[int] | None = None) -> list[Record]:
+        """The records there are of these seeds; by default of all, those of earlier runs among them."""
+        if seeds is None:
+            return [read_record(path) for path in sorted(self.folder.glob("seed-*.json"))]
         paths = [self.folder / f"{seed_name(seed)}.json" for seed in seeds]
         return [read_record(path) for path in paths if path.exists()]
 
@@ -103,7 +105,8 @@ def make_plan(
     """The plan of one task; ``options`` are settings of the command line, ``record`` one that is replayed.
 
     Raises:
-        UserError: the model takes no inputs of the length that the settings have.
+        UserError: the model takes no inputs of the length that the settings have, or a finished record is of
+            the same weights with another ``config.json``.
     """
     config, sources = resolve(data.task, facts, options, {} if record is None else record.config)
     longest = facts.get("longest_input")
@@ -115,16 +118,29 @@ def make_plan(
     bench = identify(data.task, data, facts, config)
     paths = {seed: record_path(results, facts["name"], data.task.name, bench, seed) for seed in seeds}
     done = [seed for seed, path in paths.items() if is_finished(path)]
+    for seed in done:
+        recorded = read_record(paths[seed]).model
+        if _other_config(recorded, facts):
+            raise UserError(
+                f"{paths[seed]} is of these weights with another config.json; give this model another "
+                "--name, or delete that record"
+            )
     waiting = [seed for seed in seeds if seed not in done]
     folder = next(iter(paths.values())).parent
     return Plan(data.task, data, config, sources, bench, folder, tuple(done), tuple(waiting))
 
 
+def _other_config(recorded: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
+    """Whether a record's model had another ``config.json``; False for records that do not say."""
+    return recorded.get("config_sha256", facts.get("config_sha256")) != facts.get("config_sha256")
+
+
 def differences(record: Record, plan: Plan, facts: Mapping[str, Any]) -> list[str]:
-    """What of a plan's identity differs from a record's."""
+    """What of a plan's identity differs from a record's; nothing where it is the same run."""
     pairs = {
         "weights": (record.model["weights_sha256"], facts["weights_sha256"]),
         "tokenizer": (record.model.get("tokenizer_sha256"), facts["tokenizer_sha256"]),
+        "config.json": (_other_config(record.model, facts), False),
         "settings": (record.config, plain(plan.config)),
         "data": (record.data_sha256, plan.data.sha256),
         "protocol": (
@@ -132,7 +148,8 @@ def differences(record: Record, plan: Plan, facts: Mapping[str, Any]) -> list[st
             (plan.data.protocol, plan.data.protocol_note),
         ),
     }
-    return [name for name, (theirs, ours) in pairs.items() if theirs != ours] or ["version of the task"]
+    found = [name for name, (theirs, ours) in pairs.items() if theirs != ours]
+    return found or (["version of the task"] if record.bench_id != plan.bench_id else [])
 
 
 def work(plan: Plan) -> float:

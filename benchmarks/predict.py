@@ -62,7 +62,10 @@ def run(
 
 
 def settings(model: str, task: Task) -> FinetuneConfig:
-    """The settings the model was fine-tuned with; those of its family on this task where it does not say."""
+    """The settings the model was fine-tuned with; those of its family on this task where it does not say.
+
+    Then an input is as long as the task has it, or as the model's positions allow.
+    """
     folder = locate(model)
     if (folder / MANIFEST).is_file():
         manifest = read_manifest(folder)
@@ -71,16 +74,30 @@ def settings(model: str, task: Task) -> FinetuneConfig:
                 return FinetuneConfig(**manifest["config"])
             except TypeError as error:
                 raise UserError(f"{folder / MANIFEST} has settings of another version ({error})") from None
-    return resolve(task, model_facts(model), {"dtype": "fp32"})[0]
+    facts = model_facts(model)
+    longest = min(task.max_length, facts["longest_input"] or task.max_length)
+    return resolve(task, facts, {"dtype": "fp32", "max_length": longest})[0]
 
 
 def class_numbers(model: str, task: Task) -> list[int]:
-    """The task's class number of each output of the model's head, by its labels where they are named."""
+    """The task's class number of each output of the model's head, by the names in its ``id2label``.
+
+    Case does not count. Where transformers' placeholders stand (``LABEL_0``), the order is the task's.
+
+    Raises:
+        UserError: other names, of which nobody can say which class they are.
+    """
     names = [str(name) for _, name in sorted((read_config(locate(model)).id2label or {}).items())]
-    found = [task.label_number(name) for name in names]
-    if sorted(number for number in found if number is not None) == list(range(len(task.labels))):
-        return [number for number in found if number is not None]
-    return list(range(len(task.labels)))
+    if names == [f"LABEL_{number}" for number in range(len(names))]:
+        return list(range(len(task.labels)))
+    found = [task.label_number(name if name in task.labels else name.lower()) for name in names]
+    numbers = [number for number in found if number is not None]
+    if sorted(numbers) != list(range(len(task.labels))) or len(numbers) < len(names):
+        raise UserError(
+            f"{model} calls its classes {', '.join(names)}, not {', '.join(task.labels)}; write these names "
+            "in the order of its outputs as id2label into its config.json"
+        )
+    return numbers
 
 
 def predict_task(model: str, task: Task, examples: Sequence[Any], batch_size: int) -> list[dict[str, Any]]:
@@ -89,8 +106,8 @@ def predict_task(model: str, task: Task, examples: Sequence[Any], batch_size: in
     config = settings(model, task)
     if task.kind == "span":
         return predict(model, "span", examples, config=config, runtime=runtime)
-    rows = predict(model, "text", examples, config=config, num_labels=len(task.labels), runtime=runtime)
     numbers = class_numbers(model, task)
+    rows = predict(model, "text", examples, config=config, num_labels=len(task.labels), runtime=runtime)
     for row in rows:
         given = row["probabilities"]
         row["prediction"] = numbers[row["prediction"]]

@@ -24,8 +24,9 @@ class Record:
     """One fine-tuning of one model on one task with one seed.
 
     Attributes:
-        model: ``name``, ``weights_sha256``, ``tokenizer_sha256``, ``revision`` (of the Hub, or the config
-            id of the folder's manifest), ``family``, ``parameters`` (of the encoder with embeddings).
+        model: ``name``, ``weights_sha256``, ``tokenizer_sha256``, ``config_sha256``, ``revision`` (of the
+            Hub, or the config id of the folder's manifest), ``family``, ``parameters`` (of the encoder with
+            embeddings), ``pretraining_flops``.
         protocol: ``full`` (published files, whole) or ``reduced``; ``protocol_note`` says what differs.
         config: the :class:`finetune.config.FinetuneConfig` as a dict.
         scores: split -> metric -> percent, not rounded.

@@ -31,6 +31,8 @@ from benchmarks.settings import converted_corpus
 from benchmarks.trial import model_folder
 from provenance import UserError, plain, run_cli
 
+DEFAULT_SEEDS = tuple(range(10))
+
 # --- program --------------------------------------------------------------------------------------
 
 
@@ -39,7 +41,7 @@ def run(
     /,
     *,
     task: Annotated[str | None, optional(metavar="TASK[,TASK]|all")] = None,
-    seeds: Seeds = tuple(range(10)),
+    seeds: Seeds = DEFAULT_SEEDS,
     replay: Annotated[Path | None, optional(name="from", metavar="FILE")] = None,
     name: AnyName = None,
     data: Folder = Path("data/tasks"),
@@ -76,8 +78,8 @@ def run(
         dtype: arithmetic of training and prediction; by default bf16 where the machine is fast in it.
         map_quotes: read “”‘’ as " and ', and — as -, which the BERT-Chinese vocabulary lacks.
         limit: train on the first n examples only (reduced protocol).
-        save_model: keep the fine-tuned model of the seed that is best on dev under this folder, as
-            <task>/<bench_id>/seed-03; benchmarks.predict uses it.
+        save_model: keep the fine-tuned model of the seed that is best on dev, of all that are finished, under
+            this folder, as <task>/<bench_id>/seed-03; benchmarks.predict uses it.
         explain: print every setting with its source and stop.
     """
     console = Console(soft_wrap=True)
@@ -88,6 +90,11 @@ def run(
             raise UserError(f"--{option} {value} is not a number above 0; give one")
     record = None if replay is None else read_record(replay)
     if record is not None:
+        if task not in (None, record.task) or seeds not in (DEFAULT_SEEDS, (record.seed,)):
+            raise UserError(
+                f"--from takes task and seed from {replay}: {record.task}, {record.seed}; leave out --task "
+                "and --seeds"
+            )
         task, seeds = record.task, (record.seed,)
     if task is None:
         print("error: --task is missing: a task, several joined by commas, or all", file=sys.stderr)
@@ -106,9 +113,8 @@ def run(
             )
         if plan.data.protocol == "reduced":
             console.print(f"{plan.task.title}: reduced protocol ({plan.data.protocol_note})")
-    if record is not None and record.bench_id != plans[0].bench_id:
-        other = ", ".join(differences(record, plans[0], facts))
-        console.print(f"warning: this is not the run of {replay}: other {other}", style="yellow")
+    if record is not None and (other := differences(record, plans[0], facts)):
+        console.print(f"warning: this is not the run of {replay}: other {', '.join(other)}", style="yellow")
     if explain:
         for plan in plans:
             _explain(console, plan, model, facts)
@@ -124,7 +130,7 @@ def run(
     }
     failures = _run_waiting(console, plans, common, jobs)
     if save_model is not None:
-        failures += _keep_models(console, plans, common, seeds)
+        failures += _keep_models(console, plans, common)
     _summary(console, plans, facts, seeds)
     if failures:
         absent.append(
@@ -179,13 +185,16 @@ def _run_waiting(
         return run_jobs(trials, slots, console)
 
 
-def _keep_models(
-    console: Console, plans: Sequence[Plan], common: Mapping[str, Any], seeds: Sequence[int]
-) -> list[str]:
-    """Leave the model of the best seed of each plan in its folder; what failed, one phrase each."""
+def _keep_models(console: Console, plans: Sequence[Plan], common: Mapping[str, Any]) -> list[str]:
+    """Leave the model of the best seed of each plan in its folder; what failed, one phrase each.
+
+    Best of all that are finished: the tasks of a job array run one seed each, and the last one must not keep
+    its own.
+    """
     failures = []
     for plan in plans:
-        best = best_on_dev(plan.task, plan.records(seeds))
+        finished = plan.records()
+        best = best_on_dev(plan.task, finished)
         if best is None:
             continue
         trial = plan.trial(best.seed, best.ceiling, **common)
@@ -193,7 +202,7 @@ def _keep_models(
             console.print(
                 f"{plan.task.title}: seed {best.seed} is best on dev and is trained again to be saved"
             )
-        folder, remark = keep_best(trial, best, lambda job: run_jobs([(job, 1.0)], 1, console))
+        folder, remark = keep_best(trial, best, finished, lambda job: run_jobs([(job, 1.0)], 1, console))
         if folder is None:
             failures.append(remark)
         else:

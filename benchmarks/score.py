@@ -16,6 +16,7 @@ import tyro
 from benchmarks.arguments import TaskName
 from benchmarks.formats import decode
 from benchmarks.metrics import SPAN_METRICS, label_items, percent, span_items
+from benchmarks.protocol import refusal
 from benchmarks.readers import read_file
 from benchmarks.task import Task
 from benchmarks.tasks import get_task
@@ -44,9 +45,13 @@ def score_file(task: Task, gold: Path, predictions: Path, metric: str = "cmrc") 
     """The scores :func:`score` prints.
 
     Raises:
-        UserError: a file cannot be read, a label is not one of the task's, or no id is known.
+        UserError: a file cannot be read, its gold is not real, a label is not one of the task's, or no id is
+            known.
     """
-    examples = {example.id: example for example in read_file(task, gold)}
+    rows = read_file(task, gold)
+    if problem := refusal(task, rows):
+        raise UserError(f"{gold} {problem}")
+    examples = {example.id: example for example in rows}
     answers = read_predictions(predictions)
     unknown = len(answers.keys() - examples.keys())
     if answers and unknown == len(answers):
@@ -82,9 +87,11 @@ def read_predictions(path: Path) -> dict[str, Any]:
 
 
 def _label(task: Task, key: str, value: Any, path: Path) -> int:
-    number = task.label_number(str(value))
-    if number is None and isinstance(value, int) and 0 <= value < len(task.labels):
-        number = value  # our own predictions hold class numbers
+    """The class number of a prediction: a label, or in JSON lines, which are our own, a class number."""
+    numbered = isinstance(value, int) and 0 <= value < len(task.labels)
+    number = value if numbered and path.suffix == ".jsonl" else task.label_number(str(value))
+    if number is None and numbered:
+        number = value
     if number is None:
         raise UserError(f"{path}: {key} has the label {value!r}; the labels are {', '.join(task.labels)}")
     return number

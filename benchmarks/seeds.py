@@ -26,7 +26,9 @@ def parse_seeds(text: str) -> tuple[int, ...]:
             chosen = []
             for part in filter(None, text.split(",")):
                 first, dash, last = part.partition("-")
-                chosen += range(int(first), int(last if dash else first) + 1)
+                if not (seeds := range(int(first), int(last if dash else first) + 1)):
+                    raise ValueError(f"the range {part} is empty")
+                chosen += seeds
     except ValueError:
         chosen = []
     if not chosen:

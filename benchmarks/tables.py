@@ -89,7 +89,7 @@ def measured_sheets(task: Task, groups: Sequence[Group]) -> list[Sheet]:
                     *(f"{found[1]:.2f}" if found else "" for found in at_best),
                     *([_ceiling(group)] if limited else []),
                     f"{group.degenerate} of {len(group.records)}" if group.degenerate else "",
-                    words[group.first.bench_id],
+                    words[group.key],
                     group.first.bench_id,
                 ]
             )

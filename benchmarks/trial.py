@@ -95,7 +95,7 @@ def run_trial(trial: Trial, on_progress: Callable[[int, int, float], None] | Non
         on_progress=on_progress,
     )
     items = {split: score_split(task, data, split, rows) for split, rows in result.predictions.items()}
-    reason = degenerate(task, data, result.predictions)
+    reason = degenerate(task, data, result.predictions, items)
     device = pick_device()
     record = Record(
         model={k: trial.facts[k] for k in _MODEL_FACTS},
@@ -126,13 +126,16 @@ def run_trial(trial: Trial, on_progress: Callable[[int, int, float], None] | Non
         seconds=round(result.seconds, 2),
     )
     if trial.save_model:
+        if task.labels:  # for who loads it with transformers alone, whose names are LABEL_0 and the like
+            result.network.config.id2label = dict(enumerate(task.labels))
+            result.network.config.label2id = {name: number for number, name in enumerate(task.labels)}
         result.save(model_folder(trial))
     write_record(trial.results, record)
     return record
 
 
 _MODEL_FACTS = (
-    *("name", "weights_sha256", "tokenizer_sha256", "revision", "family", "parameters"),
+    *("name", "weights_sha256", "tokenizer_sha256", "config_sha256", "revision", "family", "parameters"),
     "pretraining_flops",
 )
 
@@ -165,12 +168,18 @@ def _intervals(items: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
 
 
 def degenerate(
-    task: Task, data: TaskData, predictions: Mapping[str, Sequence[Mapping[str, Any]]]
+    task: Task,
+    data: TaskData,
+    predictions: Mapping[str, Sequence[Mapping[str, Any]]],
+    items: Mapping[str, Mapping[str, Sequence[float]]],
 ) -> str | None:
-    """Why the run learned nothing, over all its evaluation splits together; None when it did."""
+    """Why the run learned nothing, over all its evaluation splits together; None when it did.
+
+    ``items`` are the scores of each (:func:`score_split`).
+    """
     given = [row["prediction"] for split in predictions.values() for row in split]
     if task.kind == "span":
-        return degenerate_spans(given)
+        return degenerate_spans(given, [em for split in items.values() for em in split["exact_match"]])
     return degenerate_labels([row.label for split in predictions for row in data.splits[split]], given)
 
 

@@ -34,13 +34,17 @@ def layer_groups(
     decay: float,
     weight_decay: float,
 ) -> list[dict[str, Any]]:
-    """Optimiser groups with ``scale``, the factor decay^(layers + 2 - depth) on the learning rate."""
-    by_depth: dict[int, list[tuple[str, torch.nn.Parameter]]] = {}
+    """Optimiser groups with ``scale``, the factor decay^(layers + 2 - depth) on the learning rate.
+
+    No vector decays: it is a bias or belongs to a norm, which not every family calls LayerNorm.
+    """
+    alike: dict[tuple[int, float], list[tuple[str, torch.nn.Parameter]]] = {}
     for name, parameter in named_parameters:
-        by_depth.setdefault(layer_depth(name, layers, prefix), []).append((name, parameter))
+        key = layer_depth(name, layers, prefix), weight_decay if parameter.dim() > 1 else 0.0
+        alike.setdefault(key, []).append((name, parameter))
     return [
         {**group, "scale": decay ** (layers + 2 - depth)}
-        for depth, members in sorted(by_depth.items())
-        for group in parameter_groups(members, weight_decay)
+        for (depth, rate), members in sorted(alike.items(), key=lambda item: item[0])
+        for group in parameter_groups(members, rate)
         if group["params"]
     ]

@@ -27,11 +27,6 @@ Kind = Literal["text", "span"]
 # --- weights --------------------------------------------------------------------------------------
 
 
-def is_head(name: str, prefix: str) -> bool:
-    """True for a parameter outside the encoder named ``prefix``; its pooler counts as a head."""
-    return not name.startswith(f"{prefix}.") or name.startswith(f"{prefix}.pooler.")
-
-
 def _of_encoder(key: str, model: transformers.PreTrainedModel) -> bool:
     """True if ``key`` of a weights file, prefixed or not, names a part of the encoder."""
     prefix = model.base_model_prefix
@@ -63,8 +58,8 @@ def load_model(
     """The encoder with transformers' head for ``kind``, in float32, in evaluation mode.
 
     The head is drawn from torch's global generator (seed it first), also where the folder holds one that
-    fits, so that a score never depends on what the folder was used for before; ``keep_head`` loads it.
-    A pooler is kept where it is stored and drawn where it is not.
+    fits, so that a score never depends on what the folder was used for before. A pooler is kept where it is
+    stored and drawn where it is not. ``keep_head`` loads both and draws nothing.
 
     Raises:
         UserError: the encoder's weights, or with ``keep_head`` the head's, are missing or of another shape
@@ -76,10 +71,8 @@ def load_model(
         "text": transformers.AutoModelForSequenceClassification,
         "span": transformers.AutoModelForQuestionAnswering,
     }
-    # keep_head without a count takes the stored one: a caller reloading a saved model need not know it
-    labels = {} if num_labels is None else {"num_labels": num_labels}
-    for name, value in labels.items():
-        setattr(config, name, value)
+    if num_labels is not None:  # else the stored one: who loads a saved model need not know it
+        config.num_labels = num_labels
     try:
         with quiet():
             network, report = heads[kind].from_pretrained(
@@ -112,13 +105,13 @@ def load_model(
     prefix = network.base_model_prefix
     new = set(report["missing_keys"]) | mismatched
     names = {name for name, _ in network.named_parameters()}
-    heads_of = {name for name in names if not name.startswith(f"{prefix}.")}
-    if keep_head and (lacking := sorted(new & heads_of)):
+    if keep_head and (lacking := sorted(new & names)):  # a pooler too: one drawn now would give any answer
         raise UserError(
             f"the model in {folder} has no {lacking[0]}: it is not fine-tuned for this kind of task; "
             "give one that benchmarks.run --save-model kept"
         )
-    init_head(network, new | heads_of if not keep_head else new)
+    if not keep_head:
+        init_head(network, new | {name for name in names if not name.startswith(f"{prefix}.")})
     return network.float().eval()
 
 
@@ -148,6 +141,20 @@ def weights_sha256(folder: Path) -> str:
     raise UserError(f"{folder} has no weights; put {WEIGHTS[0]} or {WEIGHTS[2]} into it")
 
 
+# Entries of config.json that change no number.
+_BOOKKEEPING = {
+    *("_name_or_path", "architectures", "transformers_version", "dtype", "torch_dtype"),
+    *("id2label", "label2id", "num_labels", "problem_type"),
+}
+
+
+def config_sha256(folder: Path) -> str:
+    """Hex sha256 over what of ``config.json`` can change a number: shapes, dropout, activations and so on."""
+    content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    kept = {name: value for name, value in content.items() if name not in _BOOKKEEPING}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
 def _shape(config: transformers.PretrainedConfig) -> dict[str, int | None]:
     """Parameters of the encoder with its embeddings, without pooler and heads; and its longest input."""
     with torch.device("meta"), quiet():
@@ -162,6 +169,7 @@ def model_facts(model: str | Path) -> dict[str, Any]:
     Returns:
         ``name`` (that of its manifest, else the Hub id with ``--`` for ``/``, else the folder's name),
         ``hub`` (its Hub id, or None), ``weights_sha256``, ``tokenizer_sha256`` (over the tokenizer's files),
+        ``config_sha256`` (:func:`config_sha256`),
         ``parameters`` of the encoder, ``longest_input`` (tokens, or None), ``revision`` (a Hub commit, or the
         config id of the folder's manifest, or None), ``family`` (``model_type``), ``hidden_size``,
         ``layers``, ``vocabulary`` and ``pretraining_flops`` (of a model that pretrain.export wrote, 0 with
@@ -184,6 +192,7 @@ def model_facts(model: str | Path) -> dict[str, Any]:
         "hub": str(model) if from_hub else None,
         "weights_sha256": weights_sha256(folder),
         "tokenizer_sha256": digest.hexdigest(),
+        "config_sha256": config_sha256(folder),
         **_shape(config),
         "revision": folder.name if from_hub else manifest.get("config_id"),
         "family": config.model_type,

@@ -7,15 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from finetune import classify
 from finetune.batches import prediction_order
 from finetune.config import FinetuneConfig, Runtime
 from finetune.models import Kind, load_model
 from finetune.tokens import load_encoder
-from finetune.train import Run, prepare, read_out, threads
-from pretrain.device import pick_device
+from finetune.train import Run, place, prepare, read_out, threads
 from provenance import UserError
 
 
@@ -30,6 +26,7 @@ def predict(
 ) -> list[dict[str, Any]]:
     """Predict every example, in the order given; the form is that of :class:`finetune.train.Result`.
 
+    The examples of a run's split give its predictions again: on a CPU to the last digit with as many threads.
     In float32 neither the batch size nor the order of the examples changes a prediction.
 
     Raises:
@@ -44,10 +41,7 @@ def predict(
             f"the head of {model} has {network.config.num_labels} classes, not {num_labels}; "
             "give a model fine-tuned on this task"
         )
-    device = torch.device(runtime.device) if runtime.device else pick_device()
-    if kind == "text":
-        classify.first_token_only(network)
-    torch.nn.Module.to(network, device)
+    device = place(network, kind, runtime)
     order = prediction_order([len(ids) for ids, _ in split.rows], runtime.eval_batch_size)
     with threads(runtime.threads):
         run = Run(kind, network, encoder, config, device, lambda done, loss: None)

@@ -141,6 +141,20 @@ def threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def place(network: transformers.PreTrainedModel, kind: Kind, runtime: Runtime) -> torch.device:
+    """Put a network on the device of a run, with the kernels that are fast there, and return the device.
+
+    A saved model must go the same way: in bf16 another kernel of attention gives other last digits.
+    """
+    device = torch.device(runtime.device) if runtime.device else pick_device()
+    if device.type == "cpu":
+        use_cheap_dropout(network)
+    if kind == "text":
+        classify.first_token_only(network)
+    torch.nn.Module.to(network, device)
+    return device
+
+
 def finetune(
     model: str | Path,
     kind: Kind,
@@ -186,13 +200,7 @@ def finetune(
         raise UserError(
             f"{model} takes {positions} tokens, not {config.max_length}; give a smaller --max-length"
         )
-    device = torch.device(runtime.device) if runtime.device else pick_device()
-    if device.type == "cpu":
-        use_cheap_dropout(network)
-    if kind == "text":
-        classify.first_token_only(network)
-    torch.nn.Module.to(network, device)
-
+    device = place(network, kind, runtime)
     batch = config.batch_size
     updates = config.epochs * math.ceil(len(learned.rows) / batch)
     orders = {

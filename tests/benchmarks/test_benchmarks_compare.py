@@ -94,6 +94,18 @@ def test_every_pair_of_settings_is_shown_and_told_apart(results, capsys, monkeyp
     assert "learning rate 0.0002" in printed
 
 
+def test_settings_in_which_two_models_differ_are_shown(results, capsys, monkeypatch):
+    """A difference of two models may be one of epochs."""
+    monkeypatch.setenv("COLUMNS", "160")
+    for seed in range(3):
+        write_record(results, record("c", seed, 50.0, config={"learning_rate": 1e-4, "epochs": 1}))
+        write_record(results, record("d", seed, 50.0, config={"learning_rate": 1e-4, "epochs": 3}))
+    run("c", "d", TASK.name, results)
+    printed = capsys.readouterr().out
+    assert "A: weights c, epochs 1" in printed
+    assert "B: weights d, epochs 3" in printed
+
+
 def test_a_model_with_itself(results, capsys, monkeypatch):
     """Of one setting there is nothing to compare; of two, one pair, each told by what it differs in."""
     with pytest.raises(UserError, match=r"a has records of one setting alone on .*name two models"):

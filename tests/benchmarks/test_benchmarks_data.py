@@ -18,7 +18,9 @@ def test_overlap_repeats_and_contradictions():
     assert overlap(train, rows) == rows[:1]
     assert contradictions(train) == {("好",)}
     assert key_of(SpanExample("q", "问", "文", ("文",), 0)) == ("问", "文")
-    assert quantiles(list(range(1, 101))) == "51, 96, 100"
+    assert quantiles(list(range(1, 101))) == "50, 95, 100"
+    assert quantiles([3]) == "3, 3, 3"
+    assert quantiles([]) == ""
 
 
 @pytest.mark.real

@@ -109,6 +109,7 @@ def test_a_run_that_learned_nothing_is_named():
     assert degenerate_labels(gold, [0, 1, 1, 0] * 250) == "at chance"
     assert degenerate_labels(gold, [0, 1] * 400 + [0, 0] * 100) is None
     assert degenerate_labels([0, 0, 0], [0, 0, 0]) is None
-    assert degenerate_spans(["", " ", ""]) == "all predictions are empty"
-    assert degenerate_spans(["甲", "甲"]) == "all predictions are equal"
-    assert degenerate_spans(["甲", "乙"]) is None
+    assert degenerate_spans(["", " ", ""], [0.0] * 3) == "all predictions are empty"
+    assert degenerate_spans(["甲", "甲"], [1.0, 0.0]) == "all predictions are equal"
+    assert degenerate_spans(["甲", "乙"], [0.0, 0.0]) == "at chance"
+    assert degenerate_spans(["甲", "乙"], [0.0, 1.0]) is None

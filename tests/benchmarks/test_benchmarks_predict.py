@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 import transformers
 
 from benchmarks.metrics import percent, span_items
-from benchmarks.predict import predict_task, run, settings
+from benchmarks.predict import class_numbers, predict_task, run, settings
 from benchmarks.protocol import load
 from benchmarks.readers import read_file
 from benchmarks.score import score_file
@@ -151,16 +152,51 @@ def test_a_file_without_real_gold_is_predicted_and_not_scored(
         assert "n_best" in lines[0] or "probabilities" in lines[0]
 
 
+def renamed(model: Path, folder: Path, *names: str) -> Path:
+    """A copy of a classifier whose outputs have other names."""
+    shutil.copytree(model, folder)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config |= {"id2label": dict(enumerate(names)), "label2id": {n: i for i, n in enumerate(names)}}
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    return folder
+
+
 def test_class_names_of_another_order_are_followed(classifier: Path, tmp_path: Path) -> None:
     """A model whose first class is our second."""
     rows = load(PAIR, SAMPLE).splits["dev"]
-    network = transformers.AutoModelForSequenceClassification.from_pretrained(classifier)
-    network.config.id2label = {0: "1", 1: "0"}
-    network.save_pretrained(tmp_path)
-    transformers.AutoTokenizer.from_pretrained(classifier).save_pretrained(tmp_path)
-    plain, other = (predict_task(str(m), PAIR, rows, 8) for m in (classifier, tmp_path))
+    swapped = renamed(classifier, tmp_path / "swapped", "1", "0")
+    plain, other = (predict_task(str(m), PAIR, rows, 8) for m in (classifier, swapped))
     assert [1 - row["prediction"] for row in plain] == [row["prediction"] for row in other]
     assert other[0]["probabilities"] == pytest.approx(plain[0]["probabilities"][::-1])
+
+
+def test_class_names_in_any_case_and_none_that_are_no_labels(classifier: Path, tmp_path: Path) -> None:
+    """The order of names that nobody knows would be a guess, and its score too."""
+    names = ("ENTAILMENT", "Neutral", "contradictory")
+    xnli = get_task("xnli")
+    assert class_numbers(str(renamed(classifier, tmp_path / "case", *names)), xnli) == [1, 2, 0]
+    assert class_numbers(str(classifier), PAIR) == [0, 1]
+    for number, names in enumerate([("duplicate", "other"), ("1", "1"), ("0", "1", "2")]):
+        other = renamed(classifier, tmp_path / str(number), *names)
+        with pytest.raises(UserError, match=rf"calls its classes {', '.join(names)}, not 0, 1; write"):
+            class_numbers(str(other), PAIR)
+
+
+def test_a_model_of_few_positions_predicts_long_texts(reader: Path, tmp_path: Path) -> None:
+    """In windows of its own length: the task's 512 tokens are more than it takes."""
+    network = transformers.ElectraForQuestionAnswering.from_pretrained(reader)
+    table = network.electra.embeddings.position_embeddings.weight.data[:96].clone()
+    config = transformers.ElectraConfig.from_pretrained(reader, max_position_embeddings=96)
+    short = transformers.ElectraForQuestionAnswering(config)
+    kept = {name: value for name, value in network.state_dict().items() if "position_embeddings" not in name}
+    short.load_state_dict(kept | {"electra.embeddings.position_embeddings.weight": table})
+    short.save_pretrained(tmp_path)
+    transformers.AutoTokenizer.from_pretrained(reader).save_pretrained(tmp_path)
+    rows = load(SPAN, SAMPLE).splits["dev"]
+    assert max(len(row.context) for row in rows) > 96
+    assert settings(str(tmp_path), SPAN).max_length == 96
+    found = predict_task(str(tmp_path), SPAN, rows, batch_size=8)
+    assert all(row["prediction"] in example.context for row, example in zip(found, rows, strict=True))
 
 
 def test_models_that_are_not_fine_tuned_are_refused(

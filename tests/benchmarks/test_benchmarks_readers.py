@@ -198,6 +198,15 @@ def test_questions_as_rows(tmp_path, form):
     assert (example.answers, example.start) == (("說", "好"), 2)
 
 
+@pytest.mark.parametrize("answers", [{"text": ["說"]}, {"text": ["說"], "answer_start": []}, {"text": None}])
+def test_answers_without_places_name_the_line(tmp_path, answers):
+    """As hidden test sets are handed out."""
+    row = {"id": "q", "context": "田說好", "question": "誰？", "answers": answers}
+    path = table(tmp_path, "\n" + json.dumps(row), "test.jsonl")
+    with pytest.raises(UserError, match=r"test\.jsonl:2 has answers that are not as many texts as places"):
+        read_file(get_task("drcd"), path)
+
+
 def test_rows_without_labels_are_read_when_asked_for(tmp_path):
     for name, text in (("dev.tsv", "甲\t乙\n"), ("dev.csv", "text_a,text_b\n甲,乙\n")):
         path = table(tmp_path, text, name)

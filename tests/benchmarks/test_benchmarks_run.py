@@ -1,6 +1,8 @@
 """The runner: seeds, settings, and whole runs of a tiny random model on one task of each kind."""
 
 import contextlib
+import dataclasses
+import json
 import shutil
 import subprocess
 import sys
@@ -9,9 +11,10 @@ from pathlib import Path
 import pytest
 import tyro
 
+from benchmarks.groups import load_groups
 from benchmarks.predict import predict_task
 from benchmarks.protocol import load
-from benchmarks.record import find_records, record_path
+from benchmarks.record import find_records, record_path, write_record
 from benchmarks.run import run
 from benchmarks.seeds import hold_seeds, parse_seeds
 from benchmarks.settings import converted_corpus, resolve
@@ -29,7 +32,7 @@ def test_seeds_are_a_count_a_range_or_a_list():
     assert parse_seeds("3,5") == (3, 5)
     assert parse_seeds("3,") == (3,)
     assert parse_seeds("0-2,7,1") == (0, 1, 2, 7)
-    for wrong in ("", "0", "a", "5-3", "1-", "-1"):
+    for wrong in ("", "0", "a", "5-3", "7,5-3", "1-", "-1"):
         with pytest.raises(ValueError, match="no choice of seeds"):
             parse_seeds(wrong)
 
@@ -90,6 +93,34 @@ def test_a_record_is_replayed(tiny_model, data, tmp_path, capsys, trial_of):
     printed = capsys.readouterr().out
     assert "not the run of" in printed
     assert "other settings" in printed
+    for other in ({"task": "bq"}, {"seeds": (0, 1)}):
+        with pytest.raises(UserError, match=r"--from takes task and seed from .*: lcqmc, 3; leave out"):
+            run(str(tiny_model), replay=path, name="toy", **other, **places)
+
+
+def test_a_record_is_not_that_of_the_same_weights_with_another_dropout(tiny_model, data, tmp_path, capsys):
+    """The id is over the weights; what config.json says of them is in the record, and compared."""
+    places = {"data": data, "results": tmp_path / "runs", "predictions": tmp_path / "predictions"}
+    arguments = {"task": "lcqmc", "seeds": (0,), "epochs": 1, "name": "toy", **places}
+    run(str(tiny_model), **arguments)
+    ((path, record),) = find_records(tmp_path / "runs")
+    model = shutil.copytree(tiny_model, tmp_path / "model")
+    config = json.loads((model / "config.json").read_text("utf-8"))
+    (model / "config.json").write_text(
+        json.dumps({**config, "transformers_version": "0", "id2label": {"0": "x"}})
+    )
+    run(str(model), **arguments)
+    assert "1 of 1 already finished" in capsys.readouterr().out
+    (model / "config.json").write_text(json.dumps({**config, "hidden_dropout_prob": 0.5}))
+    with pytest.raises(UserError, match=r"seed-00\.json is of these weights with another config\.json"):
+        run(str(model), **arguments)
+    run(str(model), replay=path, explain=True, **{**places, "results": tmp_path / "other"})
+    assert "other config.json" in capsys.readouterr().out
+    earlier = {fact: value for fact, value in record.model.items() if fact != "config_sha256"}
+    write_record(tmp_path / "runs", dataclasses.replace(record, model=earlier))
+    run(str(model), seeds=(0, 1), **{k: v for k, v in arguments.items() if k != "seeds"})
+    assert "1 of 2 already finished" in capsys.readouterr().out
+    assert len(load_groups(tmp_path / "runs")) == 1
 
 
 def test_explain_lists_settings_and_writes_nothing(tiny_model, data, tmp_path, capsys):
@@ -181,9 +212,26 @@ def test_the_model_of_the_best_seed_is_kept(tiny_model, data, tmp_path, capsys):
     printed = " ".join(capsys.readouterr().out.split())
     assert f"seed {best.seed} is best on dev and is trained again" in printed
     assert "does not repeat" not in printed
+    named = json.loads((folder / "config.json").read_text("utf-8"))
+    assert (named["id2label"], named["label2id"]) == ({"0": "0", "1": "1"}, {"0": 0, "1": 1})
     rows = predict_task(str(folder), get_task("lcqmc"), load(get_task("lcqmc"), data).splits["dev"], 4)
     accuracy = 100 * sum(row["prediction"] == i % 2 for i, row in enumerate(rows)) / len(rows)
     assert accuracy == best.scores["dev"]["accuracy"]
+
+
+def test_runs_of_one_seed_each_keep_the_model_of_the_best_of_all(tiny_model, data, tmp_path):
+    """As the tasks of a job array: the last must not keep its own, nor take one that waits for its record."""
+    places = {"data": data, "results": tmp_path / "runs", "predictions": tmp_path / "predictions"}
+    arguments = {"task": "lcqmc", "epochs": 2, "name": "toy", "lr": 3e-3, **places}
+    run(str(tiny_model), seeds=(0, 1), **arguments)
+    score = {record.seed: record.scores["dev"]["accuracy"] for _, record in find_records(tmp_path / "runs")}
+    best = int(score[1] > score[0])
+    arguments |= {"results": tmp_path / "one-by-one", "save_model": tmp_path / "models"}
+    run(str(tiny_model), seeds=(best,), **arguments)
+    (kept,) = (tmp_path / "models/lcqmc").glob("*/seed-*")
+    kept.with_name("seed-77").mkdir()
+    run(str(tiny_model), seeds=(1 - best,), **arguments)
+    assert sorted(path.name for path in kept.parent.iterdir()) == [f"seed-0{best}", "seed-77"]
 
 
 def test_a_limit_on_answers_has_a_ceiling(tiny_model, data, tmp_path, capsys, trial_of):

@@ -1,5 +1,6 @@
 """The scoring program."""
 
+import dataclasses
 import json
 
 import pytest
@@ -42,6 +43,13 @@ def test_labels_by_name_or_number_and_our_own_files(tmp_path):
     assert score_file(task, gold, given) == {"accuracy": pytest.approx(200 / 3), "total": 3, "unanswered": 0}
     lines = write(tmp_path / "p.jsonl", '{"id": "test-0", "prediction": 2}\n')
     assert score_file(task, gold, lines)["unanswered"] == 2
+    stars = dataclasses.replace(get_task("chnsenticorp"), labels=("1", "2", "3"))
+    gold = write(tmp_path / "test.tsv", "2\t好\n1\t差\n3\t很好\n")
+    for name, content in (
+        ("p.json", {"test-0": 2, "test-1": "1", "test-2": 3}),  # as the file spells them
+        ("p.jsonl", "".join(f'{{"id": "test-{i}", "prediction": {n}}}\n' for i, n in enumerate((1, 0, 2)))),
+    ):
+        assert score_file(stars, gold, write(tmp_path / name, content))["accuracy"] == 100
 
 
 def test_mistakes_are_one_sentence(spans, tmp_path):
@@ -49,6 +57,12 @@ def test_mistakes_are_one_sentence(spans, tmp_path):
     for content, message in (("{", "not JSON"), ([1], "not a JSON object"), ({"x": "甲"}, "no id of")):
         with pytest.raises(UserError, match=message):
             score_file(task, spans, write(tmp_path / "p.json", content))
+    hidden = spans.read_text("utf-8").replace('"text": "', '"text": "FAKE')
+    with pytest.raises(UserError, match="has no answer that stands in its context"):
+        score_file(task, write(tmp_path / "test.json", hidden), write(tmp_path / "p.json", {"1": "甲"}))
+    gold = write(tmp_path / "dev.tsv", "甲\t乙\t0\n" * 3)
+    with pytest.raises(UserError, match="has the label 0 on all 3 rows"):
+        score_file(get_task("bq"), gold, write(tmp_path / "p.json", {"dev-0": "0"}))
     gold = write(tmp_path / "dev.tsv", "甲\t乙\t1\n")
     with pytest.raises(UserError, match="dev-0 has the label 'yes'"):
         score_file(get_task("bq"), gold, write(tmp_path / "p.json", {"dev-0": "yes"}))

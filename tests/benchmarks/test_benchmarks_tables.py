@@ -154,6 +154,19 @@ def test_two_settings_are_two_rows_told_apart(results, tmp_path, record):
     assert "ours [bench id ffffffffffff]" in page(out, "overall.md")
 
 
+def test_the_same_weights_under_another_name_take_no_setting_away(results, tmp_path, record):
+    """Two settings under one name are told apart though one of them alone stands under another name, too."""
+    other = {"bench_id": "f" * 12, "config": {"learning_rate": 1e-4, "epochs": 3}}
+    write_record(results, record(0, 50.0, 51.0, **other))
+    model = {"name": "ours-too", "weights_sha256": "ab" * 32, "parameters": 12_280_576}
+    write_record(results, record(0, 50.0, 51.0, model=model, **other))
+    write_tables(results, REFERENCE, tmp_path / "out")
+    settings = [
+        row["setting"] for row in rows_of(tmp_path / "out", f"{PAIR.name}.csv") if row["split"] == "dev"
+    ]
+    assert settings == ["learning rate 0.0003", "learning rate 0.0001", ""]
+
+
 def test_other_weights_of_one_name_are_another_row(results, tmp_path, record):
     model = {"name": "ours", "weights_sha256": "cd" * 32, "parameters": 12_280_576}
     other = next(task for task in TASKS.values() if task.kind == "pair" and task.name != PAIR.name)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
+    AutoModelForSequenceClassification,
     BertConfig,
     BertForSequenceClassification,
     BertModel,
@@ -17,6 +18,8 @@ from transformers import (
     ElectraForQuestionAnswering,
     ElectraForSequenceClassification,
     ElectraModel,
+    MegatronBertConfig,
+    ModernBertConfig,
 )
 
 from finetune import classify
@@ -126,6 +129,31 @@ def test_groups_hold_each_parameter_once(tiny_model: Path) -> None:
     assert id(named["electra.embeddings.word_embeddings.weight"]) not in undecayed
 
 
+@pytest.mark.parametrize("family", [MegatronBertConfig, ModernBertConfig, BertConfig])
+def test_norms_do_not_decay_whatever_they_are_called(family: type) -> None:
+    """Megatron calls them ln, ModernBERT norm: a weight that begins at 1 is no weight to shrink."""
+    config = family(
+        vocab_size=50,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        **{f"{name}_token_id": 0 for name in ("pad", "bos", "eos", "cls", "sep")},
+    )
+    network = AutoModelForSequenceClassification.from_config(config)
+    groups = layer_groups(
+        list(network.named_parameters()),
+        layers=2,
+        prefix=network.base_model_prefix,
+        decay=1.0,
+        weight_decay=0.01,
+    )
+    decayed = {id(p) for group in groups if group["weight_decay"] for p in group["params"]}
+    matrices = {id(p) for p in network.parameters() if p.dim() > 1}
+    assert decayed == matrices
+    assert sum(len(group["params"]) for group in groups) == len(list(network.parameters()))
+
+
 # --- loading --------------------------------------------------------------------------------------
 
 
@@ -223,6 +251,18 @@ def test_missing_encoder_weights_are_named(tiny_model: Path, tmp_path: Path) -> 
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(UserError, match=r"encoder\.layer\.1\.output\.dense\.weight"):
         load_model(folder, "text", 2)
+
+
+def test_a_pooler_that_is_not_stored_is_not_made_up(vocab_path: Path, tmp_path: Path) -> None:
+    """To predict with a drawn one would be a guess; to train with one is how a head begins."""
+    folder = bert(tmp_path / "bert", vocab_path)
+    network = BertForSequenceClassification.from_pretrained(folder, num_labels=2)
+    weights = {name: value for name, value in network.state_dict().items() if "pooler" not in name}
+    network.save_pretrained(folder)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match=r"has no bert\.pooler\.dense\.bias: it is not fine-tuned"):
+        load_model(folder, "text", keep_head=True)
+    assert load_model(folder, "text", 2).bert.pooler.dense.weight.std() > 0
 
 
 @pytest.mark.parametrize(("key", "value"), [("num_hidden_layers", 1), ("intermediate_size", 128)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from transformers import AutoTokenizer, BertConfig, BertForPreTraining, ElectraF
 from finetune.config import FinetuneConfig, Runtime
 from finetune.examples import SpanExample, TextExample
 from finetune.models import load_model
+from finetune.predict import predict
 from finetune.train import finetune
 from provenance import UserError, verify_manifest
 
@@ -138,6 +140,21 @@ def test_saved_model_predicts_the_same(tiny_model: Path, tmp_path: Path) -> None
             with torch.no_grad():
                 logits = network_(**tokenizer(example.text_a, return_tensors="pt")).logits[0]
             assert logits.softmax(-1).tolist() == pytest.approx(prediction["probabilities"], abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["text", "span"])
+@pytest.mark.parametrize("dtype", ["bf16", "fp32"])
+def test_a_saved_model_gives_the_predictions_of_its_run_again(
+    kind: str, dtype: str, tiny_model: Path, tmp_path: Path
+) -> None:
+    """To the last digit, probabilities and scores too: the same kernels in the same batches."""
+    train, dev = (texts(16, 0), texts(9, 1)) if kind == "text" else (spans(16, 0), spans(9, 1))
+    config = replace(TEXT if kind == "text" else SPAN, epochs=1, dtype=dtype)
+    labels = {"num_labels": 2} if kind == "text" else {}
+    result = finetune(tiny_model, kind, train, {"dev": dev}, config=config, seed=0, **labels)  # type: ignore[arg-type]
+    result.save(tmp_path / "saved")
+    found = predict(tmp_path / "saved", kind, dev, config=config)  # type: ignore[arg-type]
+    assert found == result.predictions["dev"]
 
 
 def test_the_users_mistakes(tiny_model: Path) -> None:
