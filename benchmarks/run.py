@@ -7,6 +7,7 @@ no record. A record that is there is never computed again.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 import os
 import sys
@@ -29,6 +30,9 @@ from benchmarks.record import read_record
 from benchmarks.seeds import Seeds, hold_seeds
 from benchmarks.settings import converted_corpus
 from benchmarks.trial import model_folder
+from finetune.config import Runtime
+from pretrain.device import pick_device
+from pretrain.optim import Adam
 from provenance import UserError, plain, run_cli
 
 DEFAULT_SEEDS = tuple(range(10))
@@ -152,6 +156,13 @@ def _explain(console: Console, plan: Plan, model: str, facts: Mapping[str, Any])
     for setting, value in plain(plan.config).items():
         table.add_row(setting, str(value), plan.sources[setting])
     console.print(table)
+    adam = inspect.signature(Adam).parameters
+    device = pick_device().type
+    console.print(
+        f"fixed: Adam's betas {adam['betas'].default} and epsilon {adam['eps'].default}; dropout of the "
+        f"model's config.json{', in 256ths' if device == 'cpu' else ''}; "
+        f"{Runtime().eval_batch_size} inputs a batch of prediction; device {device}"
+    )
     console.print(f"examples: {sizes}; protocol {plan.data.protocol}; seeds to run: {list(plan.waiting)}")
     if plan.done:
         seconds = [record.seconds for record in plan.records(plan.done)]

@@ -30,6 +30,7 @@ from finetune.tokens import Encoder, load_encoder
 from pretrain.device import autocast, pick_device
 from pretrain.dropout import use_cheap_dropout
 from pretrain.optim import Adam, clipping, learning_rate
+from pretrain.quiet import quiet
 from provenance import MANIFEST, UserError, atomic_folder, write_manifest
 
 Progress = Callable[[int, int, float], None]
@@ -148,7 +149,8 @@ def place(network: transformers.PreTrainedModel, kind: Kind, runtime: Runtime) -
     """
     device = torch.device(runtime.device) if runtime.device else pick_device()
     if device.type == "cpu":
-        use_cheap_dropout(network)
+        with quiet():  # some families keep an attention of their own, and transformers says so
+            use_cheap_dropout(network)
     if kind == "text":
         classify.first_token_only(network)
     torch.nn.Module.to(network, device)

@@ -136,6 +136,7 @@ def test_explain_lists_settings_and_writes_nothing(tiny_model, data, tmp_path, c
     printed = capsys.readouterr().out
     for part in ("learning_rate", "command line", "layer_decay", "task", "machine", "train 8", " 99 "):
         assert part in printed
+    assert "betas (0.9, 0.999) and epsilon 1e-06" in printed
     assert not (tmp_path / "runs").exists()
 
 
