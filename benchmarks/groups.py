@@ -24,6 +24,8 @@ LABELS = {
 }
 # What the seeds of one bench_id must have in common; environment and code may differ and are in the records.
 COMMON = ("model", "task_version", "protocol", "protocol_note", "config", "examples", "data_sha256")
+# What of the environment can change a score; it is no part of the bench_id.
+ENVIRONMENT = ("device", "torch", "transformers", "tokenizers")
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _agree(earlier: list[tuple[Path, Record]], path: Path, record: Record) -> No
 
 
 def differences(groups: Iterable[Group]) -> dict[str, str]:
-    """``{bench_id: words}``: what tells groups of one model and task apart, such as ``epochs 2``."""
+    """``{bench_id: words}``: what tells groups of one task apart, such as ``epochs 2`` or ``device cpu``."""
     groups = list(groups)
     facts = {
         group.first.bench_id: {
@@ -135,6 +137,7 @@ def differences(groups: Iterable[Group]) -> dict[str, str]:
             "task version": group.first.task_version,
             **{f"{split} data": digest[:8] for split, digest in group.first.data_sha256.items()},
             **group.first.config,
+            **{name: _environment(group, name) for name in ENVIRONMENT},
         }
         for group in groups
     }
@@ -146,12 +149,24 @@ def differences(groups: Iterable[Group]) -> dict[str, str]:
     }
 
 
+def _environment(group: Group, name: str) -> str:
+    """The values of an entry of the environment over the seeds of a group."""
+    return " and ".join(sorted({str(record.environment.get(name, "unknown")) for record in group.records}))
+
+
+def mixed(group: Group) -> str:
+    """What the seeds of a group do not share though it can change a score; empty where all is the same."""
+    values = {name: _environment(group, name) for name in ENVIRONMENT}
+    parts = [f"{name} {value}" for name, value in values.items() if " and " in value]
+    return f"seeds of different {', '.join(parts)}" if parts else ""
+
+
 def settings(groups: Sequence[Group]) -> dict[tuple[str, str], str]:
-    """``{Group.key: protocol note and what tells it from the other groups of its model and task}``."""
+    """``{Group.key: words}``: protocol note, what tells it from its model's other groups, :func:`mixed`."""
     words = {}
     for group in groups:
         alike = [g for g in groups if (g.name, g.first.task) == (group.name, group.first.task)]
-        parts = [group.first.protocol_note, differences(alike).get(group.first.bench_id, "")]
+        parts = [group.first.protocol_note, differences(alike).get(group.first.bench_id, ""), mixed(group)]
         words[group.key] = "; ".join(filter(None, parts))
     return words
 

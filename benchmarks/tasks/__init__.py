@@ -33,7 +33,7 @@ def get_task(name: str) -> Task:
 
 
 def get_tasks(names: str) -> list[Task]:
-    """The tasks of ``all``, one name, or names joined by commas, in the order given."""
+    """The tasks of ``all``, one name, or names joined by commas, in the order given, each once."""
     if names == "all":
         return list(TASKS.values())
-    return [get_task(name.strip()) for name in names.split(",")]
+    return [get_task(name) for name in dict.fromkeys(part.strip() for part in names.split(","))]

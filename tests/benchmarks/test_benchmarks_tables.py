@@ -154,6 +154,20 @@ def test_two_settings_are_two_rows_told_apart(results, tmp_path, record):
     assert "ours [bench id ffffffffffff]" in page(out, "overall.md")
 
 
+def test_seeds_of_different_machines_or_versions_are_said(results, tmp_path, record):
+    """Neither is part of the id, and both can change a score."""
+    write_tables(results, REFERENCE, tmp_path / "one")
+    assert {row["setting"] for row in rows_of(tmp_path / "one", f"{PAIR.name}.csv")} == {""}
+    for seed, device in ((11, "cpu"), (12, "NVIDIA H200")):
+        machine = {"device": device, "torch": "2.13.0", "python": str(seed)}
+        write_record(results, record(seed, 50.0, 51.0, bench_id="e" * 12, environment=machine))
+    write_tables(results, REFERENCE, tmp_path / "two")
+    settings = {row["bench_id"]: row["setting"] for row in rows_of(tmp_path / "two", f"{PAIR.name}.csv")}
+    machines = "device NVIDIA H200 and cpu"
+    assert settings["e" * 12] == f"{machines}, torch 2.13.0; seeds of different {machines}"
+    assert settings["0" * 12] == "device unknown, torch unknown"
+
+
 def test_the_same_weights_under_another_name_take_no_setting_away(results, tmp_path, record):
     """Two settings under one name are told apart though one of them alone stands under another name, too."""
     other = {"bench_id": "f" * 12, "config": {"learning_rate": 1e-4, "epochs": 3}}

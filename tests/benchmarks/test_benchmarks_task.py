@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_six_tasks_are_found_in_the_order_of_the_tables():
     assert list(TASKS) == ["cmrc2018", "drcd", "xnli", "chnsenticorp", "lcqmc", "bq"]
     assert [task.name for task in get_tasks("all")] == list(TASKS)
-    assert [task.name for task in get_tasks("bq,drcd")] == ["bq", "drcd"]
+    assert [task.name for task in get_tasks("bq, drcd,bq")] == ["bq", "drcd"]
 
 
 def test_an_unknown_task_lists_the_six():
