@@ -55,7 +55,7 @@ class FinetuneConfig:
 
 @dataclass(frozen=True)
 class Runtime:
-    """What changes only how a run is carried out; recorded, never hashed."""
+    """What changes only how a run is carried out; never hashed. A record has its threads and device."""
 
     threads: int = 1
     """CPU threads."""
