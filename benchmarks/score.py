@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -61,7 +62,7 @@ def score_file(task: Task, gold: Path, predictions: Path, metric: str = "cmrc") 
     if unknown:
         print(f"warning: {unknown} ids of {predictions} are not in {gold}", file=sys.stderr)
     if task.kind == "span":
-        texts = {key: str(value) for key, value in answers.items()}
+        texts = {key: _text(key, value, predictions) for key, value in answers.items()}
         items = span_items({k: e.answers for k, e in examples.items()}, texts, SPAN_METRICS[metric])
     else:
         labels = {key: _label(task, key, value, predictions) for key, value in answers.items()}
@@ -70,12 +71,19 @@ def score_file(task: Task, gold: Path, predictions: Path, metric: str = "cmrc") 
 
 
 def read_predictions(path: Path) -> dict[str, Any]:
-    """{id: prediction} from a JSON object, or from JSON lines with ``id`` and ``prediction``."""
+    """{id: prediction} from a JSON object, or from JSON lines with ``id`` and ``prediction``.
+
+    Raises:
+        UserError: the file is neither, or holds an id twice.
+    """
     text = decode(path)
     try:
         if path.suffix == ".jsonl":
             rows = [json.loads(line) for line in text.split("\n") if line.strip()]
-            return {row["id"]: row["prediction"] for row in rows}
+            found = {row["id"]: row["prediction"] for row in rows}
+            if twice := [key for key, n in Counter(row["id"] for row in rows).items() if n > 1]:
+                raise UserError(f"{path} has {twice[0]} more than once; give one prediction an item")
+            return found
         content = json.loads(text)
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno} is not JSON ({error.msg}); mend it") from None
@@ -84,6 +92,15 @@ def read_predictions(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UserError(f"{path} is not a JSON object {{id: answer or label}}; write one")
     return content
+
+
+def _text(key: str, value: Any, path: Path) -> str:
+    """The answer; a number is one too, as programs write those without quotes."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise UserError(
+            f"{path}: {key} has the answer {json.dumps(value)}, not a text; give one, empty for none"
+        )
+    return str(value)
 
 
 def _label(task: Task, key: str, value: Any, path: Path) -> int:

@@ -57,6 +57,14 @@ def test_mistakes_are_one_sentence(spans, tmp_path):
     for content, message in (("{", "not JSON"), ([1], "not a JSON object"), ({"x": "甲"}, "no id of")):
         with pytest.raises(UserError, match=message):
             score_file(task, spans, write(tmp_path / "p.json", content))
+    for answer in (None, ["甲乙丙丁"], {"text": "甲"}):
+        with pytest.raises(
+            UserError, match=r"p\.json: 1 has the answer .*, not a text; give one, empty for none"
+        ):
+            score_file(task, spans, write(tmp_path / "p.json", {"1": answer}))
+    twice = '{"id": "1", "prediction": "甲"}\n' * 2
+    with pytest.raises(UserError, match=r"p\.jsonl has 1 more than once"):
+        score_file(task, spans, write(tmp_path / "p.jsonl", twice))
     hidden = spans.read_text("utf-8").replace('"text": "', '"text": "FAKE')
     with pytest.raises(UserError, match="has no answer that stands in its context"):
         score_file(task, write(tmp_path / "test.json", hidden), write(tmp_path / "p.json", {"1": "甲"}))
