@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
 from benchmarks.arguments import TaskName
-from benchmarks.formats import decode
+from benchmarks.formats import decode, read_json_lines
 from benchmarks.metrics import SPAN_METRICS, label_items, percent, span_items
 from benchmarks.protocol import refusal
 from benchmarks.readers import read_file
@@ -74,24 +73,28 @@ def read_predictions(path: Path) -> dict[str, Any]:
     """{id: prediction} from a JSON object, or from JSON lines with ``id`` and ``prediction``.
 
     Raises:
-        UserError: the file is neither, or holds an id twice.
+        UserError: the file is neither, or a line has no prediction or the id of an earlier one.
     """
-    text = decode(path)
+    if path.suffix == ".jsonl":
+        return _read_lines(path)
     try:
-        if path.suffix == ".jsonl":
-            rows = [json.loads(line) for line in text.split("\n") if line.strip()]
-            found = {row["id"]: row["prediction"] for row in rows}
-            if twice := [key for key, n in Counter(row["id"] for row in rows).items() if n > 1]:
-                raise UserError(f"{path} has {twice[0]} more than once; give one prediction an item")
-            return found
-        content = json.loads(text)
+        content = json.loads(decode(path))
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno} is not JSON ({error.msg}); mend it") from None
-    except (KeyError, TypeError):
-        raise UserError(f"{path} has a line without id and prediction; give both on every line") from None
     if not isinstance(content, dict):
         raise UserError(f"{path} is not a JSON object {{id: answer or label}}; write one")
     return content
+
+
+def _read_lines(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for number, row in read_json_lines(path):
+        if not row.keys() >= {"id", "prediction"}:
+            raise UserError(f"{path}:{number} has no id and prediction; give both on every line")
+        if (key := str(row["id"])) in found:
+            raise UserError(f"{path}:{number} has {key} again; give one prediction an item")
+        found[key] = row["prediction"]
+    return found
 
 
 def _text(key: str, value: Any, path: Path) -> str:

@@ -62,9 +62,10 @@ def test_mistakes_are_one_sentence(spans, tmp_path):
             UserError, match=r"p\.json: 1 has the answer .*, not a text; give one, empty for none"
         ):
             score_file(task, spans, write(tmp_path / "p.json", {"1": answer}))
-    twice = '{"id": "1", "prediction": "甲"}\n' * 2
-    with pytest.raises(UserError, match=r"p\.jsonl has 1 more than once"):
-        score_file(task, spans, write(tmp_path / "p.jsonl", twice))
+    line = '{"id": "1", "prediction": "甲"}\n'
+    for second, message in ((line, "has 1 again"), ('{"id": "2"}', "has no id and"), ("{", "is not JSON")):
+        with pytest.raises(UserError, match=rf"p\.jsonl:2 {message}"):
+            score_file(task, spans, write(tmp_path / "p.jsonl", line + second))
     hidden = spans.read_text("utf-8").replace('"text": "', '"text": "FAKE')
     with pytest.raises(UserError, match="has no answer that stands in its context"):
         score_file(task, write(tmp_path / "test.json", hidden), write(tmp_path / "p.json", {"1": "甲"}))
