@@ -26,13 +26,15 @@ class Size:
     hidden: int
     """Width of the discriminator's layers; feed-forward layers are four times as wide."""
     heads: int
-    """Attention heads of the discriminator; the generator's are 64 wide."""
+    """Attention heads of the discriminator; a narrower generator's are 64 wide."""
     embedding: int
     """Width of the shared embeddings."""
     generator_fraction: float = 0.25
     """Width of the generator as a share of the discriminator's."""
     vocab_size: int = VOCAB_SIZE
+    """Entries of the vocabulary: those of the corpus."""
     max_positions: int = 512
+    """Tokens that a row may have at most, in fine-tuning too."""
     dropout: float = 0.1
     """Dropout rate of hidden states and of attention probabilities."""
     initializer_range: float = 0.02

@@ -12,12 +12,12 @@ from corpus.vocab import UNK
 from pretrain.data import Batch
 from pretrain.device import autocast
 from pretrain.masking import masked_count
+from pretrain.model import FILLED_UP
 from pretrain.objectives import OBJECTIVES, Objective
 
 # Resident on a CPU beside tensors: Python, the libraries and what these keep, as oneDNN its kernels. Measured
 # on `mini` 16 x 128, `small` 32 x 128 and `base` 8 x 512 (docs/pretraining.md).
 PROGRAM = 850 * 2**20
-FILLED_UP = 32  # chosen positions are filled up to a multiple of this (pretrain.model)
 
 
 def _batch(rows: int, length: int, chosen: int, device: torch.device) -> Batch:
@@ -68,11 +68,12 @@ def kept_by_a_pass(objective: Objective, rows: int, device: torch.device) -> int
     return max(found)
 
 
-def free_memory(device: torch.device) -> int:
-    """Bytes that programs can still have on ``device``."""
+def room_of_a_process(device: torch.device, processes: int) -> int:
+    """Bytes that each of ``processes`` can have on ``device``: what it holds already, and its share of what
+    is free. On GPUs each has one of its own."""
     if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
-    return psutil.virtual_memory().available
+        return torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
+    return psutil.Process().memory_info().rss + psutil.virtual_memory().available // processes
 
 
 def free_disk(folder: Path) -> int:

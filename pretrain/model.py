@@ -40,6 +40,7 @@ class Part:
 GENERATOR = Part("vocabulary", narrow=True)
 DISCRIMINATOR = Part("detection", at="tokens")
 ELECTRA = {"discriminator": DISCRIMINATOR, "generator": GENERATOR}
+FILLED_UP = 32  # chosen positions are filled up to a multiple of this
 # Keys of the word table in the weights of a network.
 WORDS = ("electra.embeddings.word_embeddings.weight", "generator_lm_head.weight")
 
@@ -112,12 +113,12 @@ def _in_autocast_dtype(_module: nn.Module, _inputs: Any, output: torch.Tensor) -
 
 
 def _filled_up(rows: torch.Tensor) -> torch.Tensor:
-    """``rows`` and as many of zeros after them as make a multiple of 32.
+    """``rows`` and as many of zeros after them as make a multiple of :data:`FILLED_UP`.
 
     How many positions are chosen differs from step to step. For every new shape of a bf16 product oneDNN
     keeps a kernel of half a MiB, which lies between the tensors on the heap: a run grew by 6 MiB a step.
     """
-    return functional.pad(rows, (*(0, 0) * (rows.dim() - 1), 0, -len(rows) % 32))
+    return functional.pad(rows, (*(0, 0) * (rows.dim() - 1), 0, -len(rows) % FILLED_UP))
 
 
 class Electra(nn.Module):

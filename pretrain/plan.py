@@ -8,7 +8,7 @@ import torch
 
 from pretrain.checkpoint import checkpoints
 from pretrain.config import PretrainConfig, Runtime, every
-from pretrain.memory import PROGRAM, free_disk, free_memory
+from pretrain.memory import PROGRAM, free_disk, room_of_a_process
 from pretrain.objectives import OBJECTIVES
 
 MANY_EPOCHS = 40  # over the same text; above, more text or fewer steps serve better
@@ -30,8 +30,8 @@ def plan(
     processes: int,
     device: torch.device,
     parameters: int,
-    kept: int = 0,
-    out: Path = Path(),
+    kept: int,
+    out: Path,
 ) -> str:
     """Lines for a person before the first step: data, machine, memory, disk, and warnings.
 
@@ -46,7 +46,7 @@ def plan(
     states = 16 * parameters  # fp32 weights, gradients and two moments
     program = PROGRAM if device.type == "cpu" else 0
     memory = states + kept + program
-    free = free_memory(device) // (processes if device.type == "cpu" else 1)
+    room = room_of_a_process(device, processes)
     checkpoint = 12 * parameters  # weights and moments
     lines = [
         f"{title}: {rows:,} rows of up to {config.length} tokens, {config.steps:,} steps of "
@@ -64,22 +64,22 @@ def plan(
         lines.append(
             f"steps {stage.first:,} to {stage.end:,} train the {' and '.join(stage.trained)}{against}"
         )
-    if memory > free:
+    if memory > room:
         lines.append(
-            f"warning: only {_mib(free)} of memory are free for each process; "
+            f"warning: there are only {_mib(room)} of memory for each process; "
             "lower --micro-batch, or free some"
         )
     coming = max(1, KEPT - len(checkpoints(out))) * checkpoint
-    if coming > (room := free_disk(out)):
+    if coming > (disk := free_disk(out)):
         lines.append(
-            f"warning: only {_mib(room)} of disk are free for {out}, and {KEPT} checkpoints lie there at a "
-            f"time; free {_mib(coming - room)} more, or choose another --out"
+            f"warning: only {_mib(disk)} of disk are free for {out}, and {KEPT} checkpoints lie there at a "
+            f"time; free {_mib(coming - disk)} more, or choose another --out"
         )
     if epochs > MANY_EPOCHS:
         lines.append(
             f"warning: {epochs:.0f} epochs over the same rows; give a larger corpus or fewer --steps"
         )
-    if 10 * config.warmup > config.steps:
+    if config.warmup > max(1, config.steps // 10):
         lines.append(
             f"warning: the warm-up of {config.warmup:,} steps is more than a tenth of the run; "
             f"--warmup {max(1, config.steps // 20)} would suit it"

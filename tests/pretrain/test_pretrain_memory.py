@@ -7,8 +7,10 @@ import subprocess
 import sys
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from torch.nn import functional
@@ -16,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from pretrain.config import PRESETS, Runtime, Size
 from pretrain.data import Batch
-from pretrain.memory import _batch, _kept, free_disk, free_memory, kept_by_a_pass
+from pretrain.memory import _batch, _kept, free_disk, kept_by_a_pass, room_of_a_process
 from pretrain.model import Electra
 from pretrain.objectives import OBJECTIVES, Objective, build_model
 from pretrain.plan import plan
@@ -144,7 +146,7 @@ def test_the_plan_warns_of_memory_and_disk(tmp_path, monkeypatch):
     config = dataclasses.replace(PRESETS["tiny"], batch_size=16)
 
     def said(memory: int, disk: int) -> str:
-        monkeypatch.setattr("pretrain.plan.free_memory", lambda device: memory * 2**20)
+        monkeypatch.setattr("pretrain.plan.room_of_a_process", lambda device, n: memory * 2**20 // n)
         monkeypatch.setattr("pretrain.plan.free_disk", lambda folder: disk * 2**20)
         return plan("tiny", config, Runtime(), **given, kept=34 * 2**20, out=tmp_path)
 
@@ -153,7 +155,7 @@ def test_the_plan_warns_of_memory_and_disk(tmp_path, monkeypatch):
     assert "850 MiB for the program: about 900 MiB of memory each" in calm
     assert "checkpoint of 12 MiB" in calm
     assert "warning" not in calm
-    assert "warning: only 899 MiB of memory are free for each process; lower --micro-batch" in said(1798, 36)
+    assert "warning: there are only 899 MiB of memory for each process; lower --micro-batch" in said(1798, 36)
     assert f"only 35 MiB of disk are free for {tmp_path}, and 3 checkpoints" in said(1800, 35)
     for step in (10, 20):
         (tmp_path / "checkpoints" / f"step-{step}").mkdir(parents=True)
@@ -162,7 +164,14 @@ def test_the_plan_warns_of_memory_and_disk(tmp_path, monkeypatch):
 
 def test_free_room_of_a_folder_to_come(tmp_path):
     assert free_disk(tmp_path / "a" / "b") == pytest.approx(free_disk(tmp_path), rel=0.1)
-    assert free_memory(torch.device("cpu")) > 0
+
+
+def test_what_a_process_holds_already_is_part_of_its_room(monkeypatch):
+    """Else weights and libraries would count twice against what is free."""
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=10 * 2**30))
+    held = psutil.Process().memory_info().rss
+    assert room_of_a_process(torch.device("cpu"), 1) == pytest.approx(10 * 2**30 + held, rel=0.01)
+    assert room_of_a_process(torch.device("cpu"), 5) == pytest.approx(2 * 2**30 + held, rel=0.01)
 
 
 MEASURED = """

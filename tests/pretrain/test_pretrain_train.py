@@ -208,6 +208,7 @@ def test_the_plan_warns(corpus, tmp_path, capsys):
     """Epochs over 40, and a warm-up of more than a tenth of the run."""
     config = dataclasses.replace(PRESETS["tiny"], steps=100, warmup=11, batch_size=100)
     given = {"rows": 200, "micro": 10, "processes": 2, "device": torch.device("cpu"), "parameters": 2**20}
+    given |= {"kept": 0, "out": tmp_path}
     said = plan("tiny", config, Runtime(), **given)
     assert "50.00 epochs" in said
     assert "5 micro-batch(es) of 10 rows; 16 MiB" in said
@@ -215,6 +216,8 @@ def test_the_plan_warns(corpus, tmp_path, capsys):
     assert "warning: the warm-up of 11 steps" in said
     calm = dataclasses.replace(config, warmup=8, steps=80)
     assert "warning" not in plan("tiny", calm, Runtime(), **given)
+    shortest = dataclasses.replace(config, warmup=1, steps=3)  # there is no lower one
+    assert "warning" not in plan("tiny", shortest, Runtime(), **given)
 
 
 def test_finished_runs(corpus, finished, capsys):
