@@ -16,7 +16,8 @@ from pretrain.model import FILLED_UP
 from pretrain.objectives import OBJECTIVES, Objective
 
 # Resident on a CPU beside tensors: Python, the libraries and what these keep, as oneDNN its kernels. Measured
-# on `mini` 16 x 128, `small` 32 x 128 and `base` 8 x 512 (docs/pretraining.md).
+# on `mini` 16 x 128, `small` 32 x 128 and `base` 8 x 512: a tenth too much to a tenth too little
+# (docs/pretraining.md, Machines).
 PROGRAM = 850 * 2**20
 
 

@@ -188,7 +188,7 @@ print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 @pytest.mark.skipif(sys.platform != "linux", reason="the program's share was measured on Linux")
 @pytest.mark.parametrize(("size", "rows"), [("mini", 16), ("small", 32)])
 def test_the_estimate_is_what_a_run_takes(size, rows, corpus, tmp_path):
-    """Within 20 % of the peak of the resident set; on the way it must not grow."""
+    """Within 15 % of the peak of the resident set, checkpoint and export included."""
     given = [size, "--corpus", str(corpus), "--out", str(tmp_path), "--length", "128", "--no-tensorboard"]
     given += ["--batch-size", str(rows), "--steps", "10", "--warmup", "1", "--eval-rows", "8"]
     done = subprocess.run(
@@ -199,4 +199,4 @@ def test_the_estimate_is_what_a_run_takes(size, rows, corpus, tmp_path):
     planned = float(re.search(r"about ([\d,]+) MiB of memory each", done.stdout)[1].replace(",", ""))
     peak = float(re.search(r"^peak ([\d.]+)", done.stdout, re.M)[1])
     print(f"{size} {rows} x 128: planned {planned:.0f} MiB, peak {peak:.0f} MiB")
-    assert planned == pytest.approx(peak, rel=0.2)
+    assert planned == pytest.approx(peak, rel=0.15)
