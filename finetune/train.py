@@ -21,7 +21,7 @@ import torch
 import transformers
 
 from finetune import classify, span
-from finetune.batches import model_inputs, prediction_order, training_order
+from finetune.batches import PASS_COST, model_inputs, parts_of, prediction_order, random_batches
 from finetune.config import FinetuneConfig, Runtime
 from finetune.folder import locate
 from finetune.layers import layer_groups
@@ -245,9 +245,9 @@ class Run:
     report: Callable[[int, float], None]
 
     def forward(self, rows: Sequence[Row]) -> tuple[Any, torch.Tensor]:
-        """The network's output for a batch of rows, and its attention mask (rows, longest)."""
+        """The network's output for a batch of rows, and its attention mask (rows, tokens)."""
         with_types = getattr(self.network.config, "type_vocab_size", 0) > 1
-        inputs = model_inputs(rows, self.encoder.pad, with_types=with_types)
+        inputs = model_inputs(rows, self.encoder.pad, self.config.max_length, with_types=with_types)
         full = bool(inputs["attention_mask"].all())
         inputs = {name: tensor.to(self.device) for name, tensor in inputs.items()}
         mask = inputs["attention_mask"]
@@ -255,6 +255,12 @@ class Run:
             del inputs["attention_mask"]
         with autocast(self.device, self.config.dtype):
             return self.network(**inputs), mask
+
+    def parts(self, rows: Sequence[Row], batch: Sequence[int]) -> list[list[int]]:
+        """The indices of a batch into ``rows``, in the parts that go through the network one by one."""
+        lengths = [len(rows[index][0]) for index in batch]
+        parts = parts_of(lengths, self.config.max_length, PASS_COST[self.device.type])
+        return [[batch[place] for place in part] for part in parts]
 
     def fit(self, split: Split, seed: int, updates: int) -> tuple[list[float], int]:
         """Mean loss of each update, and the number of updates left out because the gradient overflowed."""
@@ -276,23 +282,28 @@ class Run:
         criterion = span.loss if self.kind == "span" else classify.loss
         # An order of its own: it must not depend on how many numbers the dropout of a batch draws.
         generator = torch.Generator().manual_seed(seed)
-        lengths = [len(ids) for ids, _ in split.rows]
         losses: list[torch.Tensor] = []
         skipped = torch.zeros((), device=self.device)
         warmup = int(config.warmup * updates)
         network.train()
         for _ in range(config.epochs):
-            for indices in training_order(lengths, config.batch_size, config.sort_within, generator):
+            for batch in random_batches(len(split.rows), config.batch_size, generator):
                 rate = learning_rate(len(losses), peak=config.learning_rate, total=updates, warmup=warmup)
                 for group in optimizer.param_groups:
                     group["lr"] = rate * group["scale"]
-                output, mask = self.forward([split.rows[index] for index in indices])
-                loss = criterion(output, split.targets[indices].to(self.device), mask)
-                loss.backward()
+                batch_loss = torch.zeros((), device=self.device)
+                for part in self.parts(split.rows, batch):
+                    output, mask = self.forward([split.rows[index] for index in part])
+                    loss = criterion(output, split.targets[part].to(self.device), mask)
+                    loss = loss * (
+                        len(part) / len(batch)
+                    )  # the mean over the batch is the sum over its parts
+                    loss.backward()
+                    batch_loss += loss.detach()
                 divide_by, skip = clipping(parameters, config.clip)
                 optimizer.step(divide_by=divide_by, skip=skip)
                 optimizer.zero_grad(set_to_none=True)
-                losses.append(loss.detach())
+                losses.append(batch_loss)
                 skipped += skip
                 if len(losses) % REPORT_EVERY == 0 or len(losses) == updates:
                     self.report(len(losses), float(losses[-1]))
@@ -305,14 +316,15 @@ class Run:
     ) -> list[np.ndarray]:
         """Logits in float32 of each row, in the order of ``rows``: (classes,), or (2, tokens) for spans."""
         found: list[np.ndarray] = [np.empty(0)] * len(rows)
-        for number, indices in enumerate(order, start=1):
-            output, _ = self.forward([rows[index] for index in indices])
-            logits = (
-                output.logits
-                if self.kind == "text"
-                else torch.stack((output.start_logits, output.end_logits), dim=1)
-            )
-            for index, row in zip(indices, logits.float().cpu().numpy(), strict=True):
-                found[index] = row if self.kind == "text" else row[:, : len(rows[index][0])].copy()
+        for number, batch in enumerate(order, start=1):
+            for part in self.parts(rows, batch):
+                output, _ = self.forward([rows[index] for index in part])
+                logits = (
+                    output.logits
+                    if self.kind == "text"
+                    else torch.stack((output.start_logits, output.end_logits), dim=1)
+                )
+                for index, row in zip(part, logits.float().cpu().numpy(), strict=True):
+                    found[index] = row if self.kind == "text" else row[:, : len(rows[index][0])].copy()
             self.report(done + number, loss)
         return found

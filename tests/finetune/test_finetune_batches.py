@@ -1,41 +1,57 @@
-"""Batches: padding, and orders that put equal lengths together."""
+"""Batches: orders, parts of similar length, padding."""
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from finetune.batches import pad, prediction_order, training_order
-
-
-def test_bucketed_order_has_as_many_updates_as_a_plain_one() -> None:
-    lengths = np.random.default_rng(0).integers(3, 100, 5003).tolist()
-    padded = {}
-    for within in (1, 8):
-        batches = training_order(lengths, 32, within, torch.Generator().manual_seed(1))
-        assert len(batches) == 157  # ceil(5003 / 32)
-        assert sorted(i for batch in batches for i in batch) == list(range(5003))
-        padded[within] = sum(max(lengths[i] for i in batch) * len(batch) for batch in batches) / sum(lengths)
-    assert padded[1] > 1.8
-    assert padded[8] < 1.2
+from finetune.batches import PassCost, pad, padded_length, parts_of, prediction_order, random_batches
 
 
-def test_batches_differ_in_length_no_more_than_a_stretch_sorts() -> None:
-    """Rows of one stretch of 8 batches are sorted together, those of another are not: no epoch by length."""
-    lengths = list(range(64 * 32))
-    batches = training_order(lengths, 32, 8, torch.Generator().manual_seed(1))
-    spans = [max(batch) - min(batch) for batch in batches]
-    assert min(spans) > 3 * 32  # a whole epoch sorted would have spans of 31
+def test_an_epoch_holds_every_example_once() -> None:
+    batches = random_batches(5003, 32, torch.Generator().manual_seed(1))
+    assert len(batches) == 157  # ceil(5003 / 32)
+    assert [len(batch) for batch in batches] == [32] * 156 + [11]
+    assert sorted(i for batch in batches for i in batch) == list(range(5003))
 
 
 def test_order_follows_the_seed() -> None:
     """The same seed gives the same order, another seed and the next epoch another one."""
-    lengths = [5] * 200
     one, again = torch.Generator().manual_seed(1), torch.Generator().manual_seed(1)
-    first = training_order(lengths, 8, 8, one)
-    assert first == training_order(lengths, 8, 8, again)
-    assert first != training_order(lengths, 8, 8, torch.Generator().manual_seed(2))
-    assert first != training_order(lengths, 8, 8, one)
+    first = random_batches(200, 8, one)
+    assert first == random_batches(200, 8, again)
+    assert first != random_batches(200, 8, torch.Generator().manual_seed(2))
+    assert first != random_batches(200, 8, one)
+
+
+def padded(lengths: list[int], parts: list[list[int]]) -> int:
+    return sum(len(part) * padded_length(max(lengths[i] for i in part), 512) for part in parts)
+
+
+@given(lengths=st.lists(st.integers(1, 512), min_size=1, max_size=70), fixed=st.integers(0, 5000))
+def test_parts_hold_each_row_once_and_are_worth_their_price(lengths: list[int], fixed: int) -> None:
+    parts = parts_of(lengths, 512, PassCost(fixed, 4096))
+    assert sorted(i for part in parts for i in part) == list(range(len(lengths)))
+    for shorter, longer in itertools.pairwise(parts):
+        assert max(lengths[i] for i in shorter) <= min(lengths[i] for i in longer)
+    assert all(padded(lengths, [part]) <= 4096 for part in parts)  # 512 tokens of one row fit
+    whole = [list(range(len(lengths)))]
+    if padded(lengths, whole) <= 4096:
+        assert padded(lengths, parts) + fixed * len(parts) <= padded(lengths, whole) + fixed
+
+
+def test_parts_by_hand() -> None:
+    """Four rows of 16 and four of 64: 256 + 64 tokens in two passes, 512 in one."""
+    lengths = [16, 64] * 4
+    assert parts_of(lengths, 512, PassCost(0, 512)) == [[0, 2, 4, 6], [1, 3, 5, 7]]
+    assert parts_of(lengths, 512, PassCost(191, 512)) == [[0, 2, 4, 6], [1, 3, 5, 7]]
+    assert parts_of(lengths, 512, PassCost(193, 512)) == [[0, 2, 4, 6, 1, 3, 5, 7]]
+    assert [len(part) for part in parts_of(lengths, 512, PassCost(193, 128))] == [2, 2, 2, 2]
+    assert parts_of([600], 600, PassCost(1, 512)) == [[0]]
 
 
 def test_prediction_order_holds_all_rows() -> None:
@@ -46,4 +62,13 @@ def test_prediction_order_holds_all_rows() -> None:
 
 
 def test_padding() -> None:
-    assert pad([np.array([1, 2]), np.array([3])], 9).tolist() == [[1, 2], [3, 9]]
+    assert pad([np.array([1, 2]), np.array([3])], 9, 3).tolist() == [[1, 2, 9], [3, 9, 9]]
+
+
+def test_few_lengths() -> None:
+    """Every shape costs memory: 512 lengths become 32, and little is filled up."""
+    found = {longest: padded_length(longest, 512) for longest in range(1, 513)}
+    assert len(set(found.values())) == 32
+    assert all(n <= length < n + max(8, n / 8) for n, length in found.items())
+    assert [found[n] for n in (5, 65, 129, 257, 500, 512)] == [8, 72, 144, 288, 512, 512]
+    assert padded_length(129, 130) == 130  # no more than the model takes

@@ -127,7 +127,7 @@ def test_token_types(encoder: Encoder) -> None:
     """1 for the second text and its [SEP], 0 on padding."""
     row = classify.encode([TextExample("1", "甲乙", "丙")], encoder, 10)[0]
     other = classify.encode([TextExample("2", "甲乙甲乙甲乙甲乙", None)], encoder, 10)[0]
-    inputs = model_inputs([row, other], encoder.pad, with_types=True)
+    inputs = model_inputs([row, other], encoder.pad, 10, with_types=True)
     ids = dict(zip("甲乙丙", encoder.encode(["甲乙丙"])[0].ids, strict=True))
     expected = [101, ids["甲"], ids["乙"], 102, ids["丙"], 102, 0, 0, 0, 0]
     assert inputs["input_ids"][0].tolist() == expected
