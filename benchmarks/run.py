@@ -31,7 +31,9 @@ from benchmarks.seeds import Seeds, hold_seeds
 from benchmarks.settings import converted_corpus
 from benchmarks.trial import model_folder
 from finetune.config import Runtime
+from finetune.memory import memory_of_a_run
 from pretrain.device import pick_device
+from pretrain.memory import available_memory
 from pretrain.optim import Adam
 from provenance import UserError, plain, run_cli
 
@@ -73,7 +75,7 @@ def run(
         data: folder with <task>/<split> files.
         results: folder for records.
         predictions: folder for the predictions of every item.
-        jobs: processes at once; by default one a core, or one a GPU.
+        jobs: processes at once; by default one a GPU, or one a core while memory lasts.
         lr: peak learning rate; by default by model family and size, see --explain.
         epochs: passes over the training examples; by default the task's.
         batch_size: examples an update; 32 by default.
@@ -192,8 +194,7 @@ def _run_waiting(
             trials += [(plan.trial(seed, ceilings, **common), work(plan)) for seed in seeds]
         if not trials:
             return []
-        slots = jobs or torch.cuda.device_count() or _cores()
-        return run_jobs(trials, slots, console)
+        return run_jobs(trials, jobs or _jobs(console, plans, len(trials), common["model"]), console)
 
 
 def _keep_models(console: Console, plans: Sequence[Plan], common: Mapping[str, Any]) -> list[str]:
@@ -221,6 +222,23 @@ def _keep_models(console: Console, plans: Sequence[Plan], common: Mapping[str, A
                 f"{plan.task.title}: the model of seed {best.seed} is in {folder}; {remark}".rstrip("; ")
             )
     return failures
+
+
+def _jobs(console: Console, plans: Sequence[Plan], runs: int, model: str) -> int:
+    """As many runs at once as the machine bears: one a GPU, or one a core while memory lasts."""
+    if gpus := torch.cuda.device_count():
+        return gpus
+    if (cores := min(_cores(), runs)) == 1:
+        return 1
+    longest = max((plan for plan in plans if plan.waiting), key=lambda plan: plan.config.max_length)
+    need = memory_of_a_run(model, longest.task.head, longest.config, len(longest.task.labels) or None)
+    room = available_memory()
+    if (bearable := max(1, room // need)) < cores:
+        console.print(
+            f"{bearable} at once, not {cores}: each needs about {need / 2**30:.1f} GiB, and "
+            f"{room / 2**30:.1f} GiB of memory are free; --jobs overrides this"
+        )
+    return min(cores, bearable)
 
 
 def _cores() -> int:

@@ -91,6 +91,11 @@ class Task:
     note: str = ""
     order: int = 100
 
+    @property
+    def head(self) -> Literal["span", "text"]:
+        """Which head is fine-tuned: for spans, or for texts and pairs (:data:`finetune.models.Kind`)."""
+        return "span" if self.kind == "span" else "text"
+
     def label_number(self, text: str) -> int | None:
         """The class number of a label as spelled in a file; None when it is not one of this task's."""
         text = self.label_aliases.get(text, text)

@@ -85,7 +85,7 @@ def run_trial(trial: Trial, on_progress: Callable[[int, int, float], None] | Non
     started = datetime.now(UTC).isoformat(timespec="seconds")
     result = finetune(
         trial.model,
-        "span" if task.kind == "span" else "text",
+        task.head,
         data.splits["train"],
         data.evaluation,
         config=trial.config,

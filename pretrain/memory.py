@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -34,9 +36,9 @@ def _batch(rows: int, length: int, chosen: int, device: torch.device) -> Batch:
     )
 
 
-def _kept(objective: Objective, batch: Batch, step: int, device: torch.device) -> int:
-    """Bytes that one forward pass keeps for the backward one; weights are not among them."""
-    weights = {p.untyped_storage().data_ptr() for p in objective.parameters()}
+def kept_for_backward(network: torch.nn.Module, forward: Callable[[], object]) -> int:
+    """Bytes that ``forward`` keeps for the backward pass; the weights of ``network`` are not among them."""
+    weights = {p.untyped_storage().data_ptr() for p in network.parameters()}
     storages: dict[int, torch.UntypedStorage] = {}  # held, or another tensor could get the same address
 
     def pack(tensor: torch.Tensor) -> None:  # a tensor given back here would hold the graph that holds it
@@ -44,10 +46,15 @@ def _kept(objective: Objective, batch: Batch, step: int, device: torch.device) -
         if storage.data_ptr() not in weights:
             storages[storage.data_ptr()] = storage
 
-    hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda nothing: nothing)
-    with hooks, autocast(device, objective.config.dtype):
-        objective(batch, step)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda nothing: nothing):
+        forward()
     return sum(storage.nbytes() for storage in storages.values())
+
+
+def _kept(objective: Objective, batch: Batch, step: int, device: torch.device) -> int:
+    """Bytes that one forward pass keeps for the backward one."""
+    with autocast(device, objective.config.dtype):
+        return kept_for_backward(objective, lambda: objective(batch, step))
 
 
 def kept_by_a_pass(objective: Objective, rows: int, device: torch.device) -> int:
@@ -74,7 +81,27 @@ def room_of_a_process(device: torch.device, processes: int) -> int:
     is free. On GPUs each has one of its own."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
-    return psutil.Process().memory_info().rss + psutil.virtual_memory().available // processes
+    return psutil.Process().memory_info().rss + available_memory() // processes
+
+
+def available_memory(groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
+    """Bytes that processes can still take: of the machine, or of the control group (Slurm, a container) that
+    this process is in, where it or one above it allows less.
+
+    Args:
+        groups: where the groups are mounted (version 2).
+        own: the file that names this process's group.
+    """
+    free = [psutil.virtual_memory().available]
+    with contextlib.suppress(OSError, StopIteration):
+        lines = own.read_text(encoding="utf-8").split("\n")
+        name = next(line for line in lines if line.startswith("0::")).removeprefix("0::").strip("/")
+        for group in (groups / name, *(groups / name).parents):
+            with contextlib.suppress(OSError, ValueError):  # no limit: there is no such file, or it says max
+                most, used = (int((group / f"memory.{what}").read_text()) for what in ("max", "current"))
+                counts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+                free.append(most - used + int(counts.get("inactive_file", 0)))  # files that can be dropped
+    return max(0, min(free))
 
 
 def free_disk(folder: Path) -> int:

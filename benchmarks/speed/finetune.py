@@ -78,7 +78,7 @@ def work_of(setting: Setting, name: str, rows: int, predict: int | None, epochs:
     config, _ = resolve(task, model_facts(model), {"epochs": epochs})
     return Work(
         model=model,
-        kind="span" if task.kind == "span" else "text",
+        kind=task.head,
         labels=len(task.labels) or None,
         config=replace(config, optimizer="adamw", layer_decay=1.0, dtype="bf16"),
         train=repeated(data.splits["train"], rows),

@@ -78,6 +78,23 @@ def test_a_whole_run_then_nothing_is_left_to_do(tiny_model, data, tmp_path, caps
     assert "seeds finished: [4], " in printed
 
 
+def test_no_more_at_once_than_memory_bears(tiny_model, data, tmp_path, capsys, monkeypatch):
+    places = {"data": data, "results": tmp_path / "runs", "predictions": tmp_path / "predictions"}
+    arguments = {"task": "chnsenticorp", "seeds": (4, 5), "epochs": 1, "name": "toy", **places}
+    slots = []
+    monkeypatch.setattr(
+        "benchmarks.run.run_jobs", lambda trials, at_once, console: slots.append(at_once) or []
+    )
+    monkeypatch.setattr("benchmarks.run._cores", lambda: 8)
+    for room in (2**40, int(1.5 * 2**30), 0):  # one run of this size needs between 0.75 and 1.5 GiB
+        monkeypatch.setattr("benchmarks.run.available_memory", lambda room=room: room)
+        run(str(tiny_model), **arguments)
+    assert slots == [2, 1, 1]
+    assert capsys.readouterr().out.count("1 at once, not 2: each needs about 0.9 GiB") == 2
+    run(str(tiny_model), jobs=3, **arguments)
+    assert slots[-1] == 3
+
+
 def test_a_record_is_replayed(tiny_model, data, tmp_path, capsys, trial_of):
     """Task, seed and settings come from the record; the predictions are the same to the bit."""
     trial = trial_of("lcqmc", tiny_model, data, tmp_path, seed=3)

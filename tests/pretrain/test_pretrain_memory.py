@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from pretrain.config import PRESETS, Runtime, Size
 from pretrain.data import Batch
-from pretrain.memory import _batch, _kept, free_disk, kept_by_a_pass, room_of_a_process
+from pretrain.memory import _batch, _kept, available_memory, free_disk, kept_by_a_pass, room_of_a_process
 from pretrain.model import Electra
 from pretrain.objectives import OBJECTIVES, Objective, build_model
 from pretrain.plan import plan
@@ -200,3 +200,22 @@ def test_the_estimate_is_what_a_run_takes(size, rows, corpus, tmp_path):
     peak = float(re.search(r"^peak ([\d.]+)", done.stdout, re.M)[1])
     print(f"{size} {rows} x 128: planned {planned:.0f} MiB, peak {peak:.0f} MiB")
     assert planned == pytest.approx(peak, rel=0.15)
+
+
+def test_memory_that_a_control_group_leaves(tmp_path):
+    """Half a GiB of a limit of one is used, a quarter of that by files; the group above allows 2 GiB more."""
+    groups, own = tmp_path / "groups", tmp_path / "cgroup"
+    job = groups / "slurm" / "job"
+    job.mkdir(parents=True)
+    own.write_text("0::/slurm/job\n")
+    machine = available_memory(groups, own)
+    assert machine == pytest.approx(psutil.virtual_memory().available, rel=0.2)  # no limits, no files
+    mib = 2**20
+    for group, most in ((job, str(1024 * mib)), (job.parent, str(2560 * mib))):
+        (group / "memory.max").write_text(most + "\n")
+        (group / "memory.current").write_text(f"{512 * mib}\n")
+        (group / "memory.stat").write_text(f"anon 1\ninactive_file {128 * mib}\n")
+    assert available_memory(groups, own) == 640 * mib
+    (job / "memory.max").write_text("max\n")
+    assert available_memory(groups, own) == min(2176 * mib, available_memory(tmp_path, own))
+    assert available_memory(groups, tmp_path / "absent") > 0
