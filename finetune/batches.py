@@ -55,7 +55,7 @@ class PassCost:
     fixed: int
     """Tokens' worth of time that a pass takes whatever its size."""
     most: int
-    """Tokens, padding counted, that are no cheaper each in a larger pass, or that memory allows."""
+    """Most tokens of a pass, padding counted: in a larger one a token costs no less, or memory ends."""
 
 
 # CPU: `mini`, one thread, bf16: a pass costs 12 ms and 0.08 ms a token, with 8 x 512 tokens 0.096, with
@@ -63,12 +63,17 @@ class PassCost:
 PASS_COST = {"cpu": PassCost(128, 4096), "cuda": PassCost(4096, 32 * 512)}
 
 
+def pass_cost(device_type: str) -> PassCost:
+    """What a pass costs on a kind of device, as torch names it; whatever is no CPU counts as a GPU."""
+    return PASS_COST["cpu" if device_type == "cpu" else "cuda"]
+
+
 def parts_of(lengths: Sequence[int], limit: int, cost: PassCost) -> list[list[int]]:
     """A batch sorted by length and cut into equal parts: indices into ``lengths``, the shortest rows first.
 
     The gradients of the parts add up to that of the batch, so that padding is saved and nothing else changes.
-    (Whole batches of one length cost up to four points, docs/benchmarks.md.) The number of parts, a power of
-    two, is the one of least cost.
+    (Whole batches of one length cost up to four points, docs/benchmarks.md.) The batch is halved as often as
+    costs least, down to single rows; only one row alone may have more tokens than a pass should.
 
     Args:
         lengths: tokens of each row.
@@ -83,7 +88,7 @@ def parts_of(lengths: Sequence[int], limit: int, cost: PassCost) -> list[list[in
         tokens = [len(part) * padded_length(lengths[part[-1]], limit) for part in parts]
         return max(tokens) > cost.most and len(parts) < len(order), sum(tokens) + cost.fixed * len(parts)
 
-    halvings = range(len(order).bit_length())
+    halvings = range((len(order) - 1).bit_length() + 1)
     return min((cut(-(-len(order) >> halving)) for halving in halvings), key=price)
 
 

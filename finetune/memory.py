@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from finetune.batches import PASS_COST
+from finetune.batches import pass_cost
 from finetune.config import FinetuneConfig, Runtime
 from finetune.models import Kind, load_model
 from finetune.tokens import load_encoder
@@ -32,6 +32,6 @@ def memory_of_a_run(
     run = Run(kind, network.train(), load_encoder(model), config, device, lambda done, loss: None)
     row = np.zeros(config.max_length, dtype=np.int64)
     one, two = (kept_for_backward(network, lambda n=n: run.forward([(row, row)] * n)) for n in (1, 2))  # type: ignore[misc]
-    rows = min(config.batch_size, max(1, PASS_COST["cpu"].most // config.max_length))
+    rows = min(config.batch_size, max(1, pass_cost(device.type).most // config.max_length))
     states = 16 * sum(parameter.numel() for parameter in network.parameters())
     return states + one + (rows - 1) * (two - one) + PROGRAM

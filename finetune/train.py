@@ -21,7 +21,7 @@ import torch
 import transformers
 
 from finetune import classify, span
-from finetune.batches import PASS_COST, model_inputs, parts_of, prediction_order, random_batches
+from finetune.batches import model_inputs, parts_of, pass_cost, prediction_order, random_batches
 from finetune.config import FinetuneConfig, Runtime
 from finetune.folder import locate
 from finetune.layers import layer_groups
@@ -259,7 +259,7 @@ class Run:
     def parts(self, rows: Sequence[Row], batch: Sequence[int]) -> list[list[int]]:
         """The indices of a batch into ``rows``, in the parts that go through the network one by one."""
         lengths = [len(rows[index][0]) for index in batch]
-        parts = parts_of(lengths, self.config.max_length, PASS_COST[self.device.type])
+        parts = parts_of(lengths, self.config.max_length, pass_cost(self.device.type))
         return [[batch[place] for place in part] for part in parts]
 
     def fit(self, split: Split, seed: int, updates: int) -> tuple[list[float], int]:
@@ -295,9 +295,7 @@ class Run:
                 for part in self.parts(split.rows, batch):
                     output, mask = self.forward([split.rows[index] for index in part])
                     loss = criterion(output, split.targets[part].to(self.device), mask)
-                    loss = loss * (
-                        len(part) / len(batch)
-                    )  # the mean over the batch is the sum over its parts
+                    loss = loss * (len(part) / len(batch))  # so that the parts add up to the batch's mean
                     loss.backward()
                     batch_loss += loss.detach()
                 divide_by, skip = clipping(parameters, config.clip)

@@ -52,6 +52,8 @@ def test_parts_by_hand() -> None:
     assert parts_of(lengths, 512, PassCost(193, 512)) == [[0, 2, 4, 6, 1, 3, 5, 7]]
     assert [len(part) for part in parts_of(lengths, 512, PassCost(193, 128))] == [2, 2, 2, 2]
     assert parts_of([600], 600, PassCost(1, 512)) == [[0]]
+    for rows in range(2, 34):  # each of these alone has more tokens than a pass should: no two go together
+        assert parts_of([600] * rows, 600, PassCost(1000, 512)) == [[row] for row in range(rows)]
 
 
 def test_prediction_order_holds_all_rows() -> None:

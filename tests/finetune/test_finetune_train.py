@@ -18,6 +18,7 @@ from finetune.config import FinetuneConfig, Runtime
 from finetune.examples import SpanExample, TextExample
 from finetune.models import Kind, load_model
 from finetune.predict import predict
+from finetune.tokens import load_encoder
 from finetune.train import Run, finetune
 from provenance import UserError, verify_manifest
 
@@ -72,8 +73,9 @@ def test_parts_of_a_batch_train_as_the_whole(
         monkeypatch.setitem(PASS_COST, "cpu", cost)
         forward = Run.forward
         monkeypatch.setattr(Run, "forward", lambda *given: passes.update([cost]) or forward(*given))
+        runtime = Runtime(device="cpu")
         found = finetune(
-            model, kind, examples, {"dev": examples}, config=config, seed=0, num_labels=2, runtime=Runtime()
+            model, kind, examples, {"dev": examples}, config=config, seed=0, num_labels=2, runtime=runtime
         )
         monkeypatch.setattr(Run, "forward", forward)
         losses[cost] = found.losses
@@ -84,6 +86,26 @@ def test_parts_of_a_batch_train_as_the_whole(
     assert passes[cut] > 2 * passes[whole] > 0
     assert losses[cut] == pytest.approx(losses[whole], rel=1e-4)
     assert [row["prediction"] for row in found] == [row["prediction"] for row in expected]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda:1", "mps"])
+def test_any_device_has_parts(device: str, tiny_model: Path) -> None:
+    """32 rows of 512 tokens go through a CPU by eights, through any other device at once."""
+    row = np.zeros(512, dtype=np.int64)
+    config = replace(TEXT, max_length=512)
+    run = Run("text", load_model(tiny_model, "text", 2), None, config, torch.device(device), None)
+    parts = run.parts([(row, row)] * 32, list(range(32)))
+    assert [len(part) for part in parts] == ([8] * 4 if device == "cpu" else [32])
+
+
+def test_rows_are_filled_up_no_further_than_the_longest_input(tiny_model: Path) -> None:
+    """It may be all that the model has positions for."""
+    row = np.zeros(13, dtype=np.int64)
+    network, encoder = load_model(tiny_model, "text", 2), load_encoder(tiny_model)
+    for longest, expected in ((24, 16), (14, 14), (13, 13)):
+        config = replace(TEXT, max_length=longest)
+        run = Run("text", network, encoder, config, torch.device("cpu"), lambda done, loss: None)
+        assert run.forward([(row, row)])[1].shape == (1, expected)
 
 
 def test_learns_to_classify_and_is_reproducible(tiny_model: Path) -> None:
