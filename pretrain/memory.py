@@ -84,23 +84,37 @@ def room_of_a_process(device: torch.device, processes: int) -> int:
     return psutil.Process().memory_info().rss + available_memory() // processes
 
 
+# Control groups of version 2 and 1: by the controllers that /proc/self/cgroup names, the folder, the files
+# with limit and use, and what of memory.stat counts the files that can be dropped.
+_GROUPS = {
+    "": ("", "memory.max", "memory.current", "inactive_file"),
+    "memory": ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
+
+
 def available_memory(groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
     """Bytes that processes can still take: of the machine, or of the control group (Slurm, a container) that
     this process is in, where it or one above it allows less.
 
     Args:
-        groups: where the groups are mounted (version 2).
-        own: the file that names this process's group.
+        groups: where the groups are mounted.
+        own: the file that names this process's groups.
     """
     free = [psutil.virtual_memory().available]
-    with contextlib.suppress(OSError, StopIteration):
-        lines = own.read_text(encoding="utf-8").split("\n")
-        name = next(line for line in lines if line.startswith("0::")).removeprefix("0::").strip("/")
-        for group in (groups / name, *(groups / name).parents):
+    lines: list[str] = []
+    with contextlib.suppress(OSError):  # only Linux has groups
+        lines = own.read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        _, controllers, name = line.split(":", 2)
+        if controllers not in _GROUPS:
+            continue
+        folder, limit, use, droppable = _GROUPS[controllers]
+        lowest = groups / folder / name.strip("/")
+        for group in (lowest, *lowest.parents):
             with contextlib.suppress(OSError, ValueError):  # no limit: there is no such file, or it says max
-                most, used = (int((group / f"memory.{what}").read_text()) for what in ("max", "current"))
+                most, used = (int((group / file).read_text()) for file in (limit, use))
                 counts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-                free.append(most - used + int(counts.get("inactive_file", 0)))  # files that can be dropped
+                free.append(most - used + int(counts.get(droppable, 0)))
     return max(0, min(free))
 
 

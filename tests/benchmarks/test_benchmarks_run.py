@@ -86,6 +86,7 @@ def test_no_more_at_once_than_memory_bears(tiny_model, data, tmp_path, capsys, m
         "benchmarks.run.run_jobs", lambda trials, at_once, console: slots.append(at_once) or []
     )
     monkeypatch.setattr("benchmarks.run._cores", lambda: 8)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     for room in (2**40, int(1.5 * 2**30), 0):  # one run of this size needs between 0.75 and 1.5 GiB
         monkeypatch.setattr("benchmarks.run.available_memory", lambda room=room: room)
         run(str(tiny_model), **arguments)
@@ -93,6 +94,9 @@ def test_no_more_at_once_than_memory_bears(tiny_model, data, tmp_path, capsys, m
     assert capsys.readouterr().out.count("1 at once, not 2: each needs about 0.9 GiB") == 2
     run(str(tiny_model), jobs=3, **arguments)
     assert slots[-1] == 3
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 4)  # the main memory has no say
+    run(str(tiny_model), **arguments)
+    assert slots[-1] == 4
 
 
 def test_a_record_is_replayed(tiny_model, data, tmp_path, capsys, trial_of):

@@ -202,20 +202,36 @@ def test_the_estimate_is_what_a_run_takes(size, rows, corpus, tmp_path):
     assert planned == pytest.approx(peak, rel=0.15)
 
 
-def test_memory_that_a_control_group_leaves(tmp_path):
-    """Half a GiB of a limit of one is used, a quarter of that by files; the group above allows 2 GiB more."""
-    groups, own = tmp_path / "groups", tmp_path / "cgroup"
-    job = groups / "slurm" / "job"
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("line", "root", "limit", "use", "droppable", "unlimited"),
+    [
+        ("0::/slurm/job", "", "memory.max", "memory.current", "inactive_file", "max"),
+        (
+            *("4:memory:/slurm/job", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+            *("total_inactive_file", str(2**63 - 4096)),
+        ),
+    ],
+)
+def test_memory_that_a_control_group_leaves(
+    line, root, limit, use, droppable, unlimited, tmp_path, monkeypatch
+):
+    """Half a GiB of a limit of one is used, a quarter of that by files; the group above allows 2.5 GiB."""
+    groups, own, machine = tmp_path / "groups", tmp_path / "cgroup", SimpleNamespace(available=8192 * MIB)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
+    job = groups / root / "slurm" / "job"
     job.mkdir(parents=True)
-    own.write_text("0::/slurm/job\n")
-    machine = available_memory(groups, own)
-    assert machine == pytest.approx(psutil.virtual_memory().available, rel=0.2)  # no limits, no files
-    mib = 2**20
-    for group, most in ((job, str(1024 * mib)), (job.parent, str(2560 * mib))):
-        (group / "memory.max").write_text(most + "\n")
-        (group / "memory.current").write_text(f"{512 * mib}\n")
-        (group / "memory.stat").write_text(f"anon 1\ninactive_file {128 * mib}\n")
-    assert available_memory(groups, own) == 640 * mib
-    (job / "memory.max").write_text("max\n")
-    assert available_memory(groups, own) == min(2176 * mib, available_memory(tmp_path, own))
-    assert available_memory(groups, tmp_path / "absent") > 0
+    own.write_text(f"1:cpu:/other\n{line}\n")
+    assert available_memory(groups, own) == 8192 * MIB  # no limits, no files
+    for group, most in ((job, 1024 * MIB), (job.parent, 2560 * MIB)):
+        (group / limit).write_text(f"{most}\n")
+        (group / use).write_text(f"{512 * MIB}\n")
+        (group / "memory.stat").write_text(f"anon 1\n{droppable} {128 * MIB}\n")
+    assert available_memory(groups, own) == 640 * MIB
+    (job / limit).write_text(f"{unlimited}\n")
+    assert available_memory(groups, own) == 2176 * MIB
+    machine.available = 512 * MIB
+    assert available_memory(groups, own) == 512 * MIB
+    assert available_memory(groups, tmp_path / "absent") == 512 * MIB
