@@ -7,7 +7,7 @@ import pytest
 
 from finetune.batches import PASS_COST, PassCost
 from finetune.config import FinetuneConfig
-from finetune.memory import memory_of_a_run
+from finetune.memory import TEXTS, memory_of_a_run
 from finetune.models import load_model
 from pretrain.memory import PROGRAM
 
@@ -20,7 +20,7 @@ def test_what_a_run_needs(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     def kept(batch: int) -> int:
         need = memory_of_a_run(tiny_model, "text", replace(CONFIG, batch_size=batch), 2)
-        return need - PROGRAM - 16 * parameters
+        return need - TEXTS - PROGRAM - 16 * parameters
 
     # at least input and output of two layers of width 32, in float32
     assert kept(8) > 8 * 64 * 2 * 2 * 32 * 4
@@ -30,4 +30,4 @@ def test_what_a_run_needs(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_heads_of_both_kinds(tiny_model: Path) -> None:
-    assert memory_of_a_run(tiny_model, "span", CONFIG) > PROGRAM
+    assert memory_of_a_run(tiny_model, "span", CONFIG) > TEXTS + PROGRAM
