@@ -33,6 +33,7 @@ from corpus.steps.read import read_step
 from corpus.steps.recurring import hash_parts, recurring_step, sum_groups
 from corpus.steps.sign import sign_step
 from corpus.tokens import dictionary
+from corpus.user_list import sha256_of
 from corpus.vocab import vocab_path
 from provenance import (
     MANIFEST,
@@ -154,8 +155,8 @@ def build(options: Options) -> Path:
     identity: dict[str, Any] = {
         "config": config,
         "inputs": inputs,
-        "blocklist": blocklist.sha256(config.blocklist),
-        "dictionary": dictionary.sha256(config.dictionary),
+        "blocklist": sha256_of(blocklist.content(config.blocklist)),
+        "dictionary": sha256_of(dictionary.content(config.dictionary)),
     }
     benchmark = None
     if options.benchmarks is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from functools import cache
 from pathlib import Path
@@ -10,33 +9,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from provenance import UserError
+from corpus.user_list import read_list
 
 BUNDLED = Path(__file__).with_name("blocklist.txt")
 
 
-def _content(name: str) -> str:
-    if name == "none":
-        return ""
-    path = BUNDLED if name == "bundled" else Path(name)
-    if not path.is_file():
-        raise UserError(f"--blocklist {name or repr(name)} is no file; give one, or bundled, or none")
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"--blocklist {name} cannot be read ({type(error).__name__}); "
-            "give a UTF-8 file with one term a line, or bundled, or none"
-        ) from None
-
-
-def sha256(name: str) -> str:
-    """Hex sha256 of the list, for the identity of a corpus: the name of a file says nothing about its terms.
+def content(name: str) -> str:
+    """The list as a text.
 
     Raises:
         UserError: the file cannot be read or is not UTF-8.
     """
-    return hashlib.sha256(_content(name).encode()).hexdigest()
+    return read_list("blocklist", name, bundled=BUNDLED)
 
 
 @cache
@@ -46,7 +30,7 @@ def terms(name: str) -> tuple[str, ...]:
     Raises:
         UserError: the file cannot be read or is not UTF-8.
     """
-    lines = (line.partition("#")[0].strip() for line in _content(name).split("\n"))
+    lines = (line.partition("#")[0].strip() for line in content(name).split("\n"))
     return tuple(sorted({line for line in lines if line}, key=lambda term: (-len(term), term)))
 
 

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from functools import cache
-from pathlib import Path
 
+from corpus.user_list import read_list
 from provenance import UserError
 
 _ENTRY = re.compile(r"(\S+)(?:\s+(\d{1,9}))?(?:\s+[a-zA-Z]+)?")
 
 
-def _content(name: str) -> str:
-    if name == "none":
-        return ""
-    try:
-        return Path(name).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"--dictionary {name or repr(name)} cannot be read ({type(error).__name__}); "
-            "give a UTF-8 file with one word a line, or none"
-        ) from None
-
-
-def sha256(name: str) -> str:
-    """Hex sha256 of the words, for the identity of a corpus.
+def content(name: str) -> str:
+    """The file as a text.
 
     Raises:
         UserError: the file cannot be read or is not UTF-8.
     """
-    return hashlib.sha256(_content(name).encode()).hexdigest()
+    return read_list("dictionary", name)
 
 
 @cache
@@ -43,7 +30,7 @@ def words(name: str) -> tuple[tuple[str, int | None], ...]:
         UserError: the file cannot be read, or a line is none of this (named).
     """
     found = []
-    for number, line in enumerate(_content(name).split("\n"), 1):
+    for number, line in enumerate(content(name).split("\n"), 1):
         if not line.strip():
             continue
         entry = _ENTRY.fullmatch(line.strip())

@@ -50,8 +50,10 @@ def test_dictionary_mistakes(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="bad line 1 is not a word"):
         words(str(tmp_path / "bad"))
     (tmp_path / "latin").write_bytes(b"\xff\xfe\xff")
-    for name in (str(tmp_path / "latin"), str(tmp_path / "missing"), ""):
-        with pytest.raises(UserError, match=r"--dictionary .* cannot be read"):
+    with pytest.raises(UserError, match=r"--dictionary .*latin cannot be read"):
+        words(str(tmp_path / "latin"))
+    for name in (str(tmp_path / "missing"), ""):
+        with pytest.raises(UserError, match=r"--dictionary .* is no file"):
             words(name)
 
 
