@@ -3,6 +3,9 @@
 Every stage folder ends with a ``manifest.json`` that names the configuration, the hashes of all
 files, the manifest of the parent stage and the code that ran. A later stage verifies it before
 reading, so a score in a results table leads back to the dump it came from.
+
+This is the only module that all packages share, and the only one outside them: how a program ends and how it
+says that its input is wrong (``run_cli``, ``UserError``) are here, too, hence its length.
 """
 
 from __future__ import annotations
