@@ -1,29 +1,21 @@
-"""The report: its figures are the counts, its pages are whole, the same and safe to open."""
+"""The report of given counts: its figures are the counts, its pages are whole, the same and safe to open."""
 
-import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from html.parser import HTMLParser
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from corpus import build
-from corpus.command import Options
-from corpus.config import PRESETS, CorpusConfig, Runtime
-from corpus.job import CLUSTERS, SIGNED
+from corpus.config import CorpusConfig
 from corpus.report.counts import added, by_file, most
-from corpus.report.examples import Cluster, Found, cluster_examples, kept_examples, rule_examples, spread
-from corpus.report.funnel import Stage, stages
+from corpus.report.examples import Cluster, Found
+from corpus.report.funnel import stages
 from corpus.report.page import markdown, marked, web_page
 from corpus.report.parts import SHOWN, Section, percent, short
 from corpus.report.sections import from_difference, meaning, sections
 from corpus.rules.order import ALL_RULES
-from provenance import read_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>alert('x')</script> & \"|`*\u202e 名字"
@@ -124,53 +116,10 @@ def content() -> list[Section]:
     return sections(counted(), CONFIG, FOUND, FACTS)
 
 
-class Page(HTMLParser):
-    """Checks that tags are closed in their order; collects the text outside the style sheet."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: set[str] = set()
-        self.text: list[str] = []
-        self.anchors: set[str] = set()
-        self.links: set[str] = set()
-        self.feed(page)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        for name, value in attributes:
-            assert not name.startswith("on")
-            if name == "id":
-                self.anchors.add(f"#{value}")
-            elif name == "href":
-                self.links.add(value or "")
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
-            self.text.append(data)
-
-
 # --- figures --------------------------------------------------------------------------------------
 
 
-def check_funnel(found: list[Stage]) -> None:
-    """What enters a stage less what it took is what leaves it."""
-    for before, after in pairwise(found):
-        assert before.documents - sum(after.took_documents.values()) == after.documents
-        assert before.han - sum(after.took_han.values()) == after.han
-
-
-def test_funnel_adds_up() -> None:
+def test_funnel_adds_up(check_funnel: Callable) -> None:
     found = stages(counted())
     check_funnel(found)
     assert [(s.name, s.documents, s.han) for s in found] == [
@@ -233,8 +182,8 @@ def test_figures_are_the_counts(content: list[Section], row: str) -> None:
     assert row in markdown("c0ffee", content)
 
 
-def test_both_pages_have_the_same_numbers(content: list[Section]) -> None:
-    page, text = Page(web_page("c0ffee", content)), markdown("c0ffee", content)
+def test_both_pages_have_the_same_numbers(content: list[Section], page_of: Callable) -> None:
+    page, text = page_of(web_page("c0ffee", content)), markdown("c0ffee", content)
     numbers = [set(re.findall(r"\d[\d,.]*\d|\d", each)) for each in ("\n".join(page.text), text)]
     assert numbers[0] == numbers[1]
     assert len(numbers[0]) > 80
@@ -265,31 +214,31 @@ def test_documentation_names_every_rule() -> None:
 # --- pages ----------------------------------------------------------------------------------------
 
 
-def test_page_is_whole_and_needs_nothing_else(content: list[Section]) -> None:
-    page = Page(web_page("c0ffee", content))
+def test_page_is_whole_and_needs_nothing_else(content: list[Section], page_of: Callable) -> None:
+    page = page_of(web_page("c0ffee", content))
     assert page.links == page.anchors
     assert len(page.links) == len(content) - 1
     assert page.tags.isdisjoint({"script", "link", "img", "iframe", "object"})
     assert "svg" in page.tags
 
 
-def test_hostile_text_is_only_shown(content: list[Section]) -> None:
+def test_hostile_text_is_only_shown(content: list[Section], page_of: Callable) -> None:
     """Text, ids and names come from strangers."""
     html = web_page(HOSTILE, content)
     assert "<script" not in html
     assert "\u202e" not in html  # would turn around what follows
-    assert "<script>alert('x')</script> & " in "".join(Page(html).text)
+    assert "<script>alert('x')</script> & " in "".join(page_of(html).text)
     text = markdown(HOSTILE, content)
     assert "<script>" not in re.sub("`[^`\n]*`", "", text)  # what is in a code span is shown as it is
     assert "\u202e" not in text
 
 
-def test_no_part_is_empty(content: list[Section]) -> None:
+def test_no_part_is_empty(content: list[Section], page_of: Callable) -> None:
     empty = sections(
         {**counted(), "lines": {}, "changed": []}, CONFIG, replace(FOUND, clusters=[], sizes={}), FACTS
     )
     for found in (content, empty):
-        Page(web_page("c0ffee", found))
+        page_of(web_page("c0ffee", found))
         assert all(section.parts for section in found)
 
 
@@ -314,118 +263,3 @@ def test_changes_are_shown_where_they_are() -> None:
     same = "同" * 200
     assert from_difference(f"{same}甲", f"{same}乙") == ("…" + "同" * 60 + "甲", "…" + "同" * 60 + "乙")
     assert from_difference("甲", "乙") == ("甲", "乙")
-
-
-# --- examples -------------------------------------------------------------------------------------
-
-
-def test_spread() -> None:
-    assert spread(range(10), 3) == [0, 3, 6]
-    assert spread([1, 2], 3) == [1, 2]
-
-
-def test_clusters(tmp_path: Path) -> None:
-    """Of a cluster the first document and the one least like it; the largest cluster first."""
-    members = [("a", 0, 1.0), ("b", 1, 1.0), ("c", 0, 0.9), ("d", 1, 0.8), ("e", 1, 0.75)]
-    columns = {
-        "id": [m[0] for m in members],
-        "cluster": [m[1] for m in members],
-        "kept": [m[2] == 1.0 for m in members],
-        "similarity": [m[2] for m in members],
-    }
-    pq.write_table(pa.table(columns, schema=CLUSTERS), tmp_path / "clusters.parquet")
-    files = []
-    for block in ("ab", "cde"):
-        ids = list(block)
-        texts = [f"文{key}" for key in ids]
-        columns = dict.fromkeys(("id", "source", "title"), ids) | {"text": texts, "script": ids}
-        columns |= {"han": [1] * len(ids), "emptied": [False] * len(ids)}
-        files.append(tmp_path / f"{block}.parquet")
-        pq.write_table(pa.table(columns, schema=SIGNED), files[-1])
-    found, sizes = cluster_examples(tmp_path / "clusters.parquet", files)
-    assert [(c.size, round(c.least, 2), c.first, c.other) for c in found] == [
-        (3, 0.75, ("b", "文b"), ("e", "文e")),
-        (2, 0.9, ("a", "文a"), ("c", "文c")),
-    ]
-    assert sizes == {2: 1, 3: 1}
-    kept = kept_examples(files)
-    assert kept["a"] == [("a", "文a")]
-    assert list(kept) == list("abcde")
-
-
-def test_rule_examples_come_from_several_blocks(tmp_path: Path) -> None:
-    for block in range(4):
-        rows = {"id": ["x"] * 4, "rule": ["no_han"] * 4, "text": [f"{block}-{i // 2}" for i in range(4)]}
-        pq.write_table(pa.table(rows), tmp_path / f"{block}.parquet")
-    found = rule_examples(sorted(tmp_path.glob("*.parquet")))
-    assert found == {"no_han": ["0-0", "0-1", "1-0", "1-1", "2-0"]}
-
-
-# --- a whole build --------------------------------------------------------------------------------
-
-
-def sentence(number: int) -> str:
-    """A line that shares no phrase with that of another number, with function characters in it."""
-    letters = [chr(0x4E00 + (number * 7919 + i * i * 31 + i * number) % 8000) for i in range(60)]
-    return "的".join("".join(letters[i : i + 10]) for i in range(0, 60, 10)) + "。"
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    texts = [f"共同的导航栏文字一行\n{sentence(i)}\n{sentence(1000 + i)}" for i in range(60)]
-    texts += [
-        texts[3],
-        texts[4] + "又一句。",
-        "abc",
-        sentence(5),
-        f"<b>{sentence(77)}</b>\n# 标题\n{HOSTILE}",
-    ]
-    lines = [
-        json.dumps({"id": str(i), "source": f"s{i % 2}{HOSTILE}", "text": t}) for i, t in enumerate(texts)
-    ]
-    (folder / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    (folder / "tasks" / "qa").mkdir(parents=True)
-    (folder / "tasks" / "qa" / "dev.json").write_text(json.dumps([sentence(7)]), encoding="utf-8")
-    config = replace(PRESETS["sample"], decontaminate=True, weights=(f"s0{HOSTILE}=0.8",))
-    for name in ("one", "two"):
-        build.build(
-            Options(
-                inputs=(str(folder / "a.jsonl"),),
-                out=folder / name,
-                preset="sample",
-                config=config,
-                runtime=Runtime(workers=1, progress=False),
-                benchmarks=folder / "tasks",
-            )
-        )
-    return folder
-
-
-def test_the_same_corpus_gives_the_same_bytes(corpus: Path) -> None:
-    for name in ("report.html", "report.md"):
-        assert (corpus / "one" / name).read_bytes() == (corpus / "two" / name).read_bytes()
-
-
-def test_counts_of_a_build_add_up(corpus: Path) -> None:
-    counts = read_manifest(corpus / "one")["counts"]
-    found = stages(counts)
-    check_funnel(found)
-    names = [s.name for s in found]
-    assert names[1:4] == ["sampled", "rules", "recurring lines"]
-    assert "benchmark text" in names
-    assert counts["rules"]["recurring_line.dropped"] > 20
-    assert counts["totals"]["signed_han"] == found[names.index("benchmark text")].han
-    assert sum(n["documents"] for n in counts["read"].values()) == 65
-    assert sum(n["han"] for n in counts["read"].values()) == counts["totals"]["han_in"]
-    assert (
-        counts["lines"]["recurring_line\t共同的导航栏文字一行"] == counts["rules"]["recurring_line.dropped"]
-    )
-
-
-def test_pages_of_a_build(corpus: Path) -> None:
-    html = (corpus / "one" / "report.html").read_text(encoding="utf-8")
-    page = Page(html)
-    assert "<script" not in html
-    assert "共同的导航栏文字一行" in "".join(page.text)
-    assert str(corpus) not in html  # a report says nothing about the machine
