@@ -1,5 +1,6 @@
 """For all tests: one thread a process, no network, the same examples each time, the vocabulary, real data."""
 
+import importlib
 import os
 import random
 
@@ -8,6 +9,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import torch
 from hypothesis import HealthCheck, settings
 from transformers import ElectraConfig, ElectraForPreTraining
 
+import provenance
 from corpus import vocab
 
 torch.set_num_threads(1)
@@ -78,3 +81,24 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory, vocab_path: Path) -> Pa
     ElectraForPreTraining(config).save_pretrained(folder)
     vocab.save_tokenizer(vocab.tokenizer(vocab_path), vocab_path, folder)
     return folder
+
+
+@pytest.fixture
+def fails(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a program that must end with a status; its one sentence, or the parser's."""
+
+    def run(program: str, *arguments: object, status: int = 1) -> str:
+        module = importlib.import_module(program)
+        monkeypatch.setattr("sys.argv", [program, *map(str, arguments)])
+        capfd.readouterr()  # what fixtures printed
+        with pytest.raises(SystemExit) as ended:
+            provenance.run_cli(module.main)
+        message = capfd.readouterr().err.strip()
+        assert ended.value.code == status, message
+        assert "Traceback" not in message
+        if status == 1:
+            assert message.startswith("error: ")
+            assert message.count("\n") == 0
+        return message
+
+    return run
