@@ -13,7 +13,6 @@ from benchmarks import tables
 from benchmarks.console import run_table
 from benchmarks.frames import item_error
 from benchmarks.groups import Group, load_groups
-from benchmarks.published import load_published
 from benchmarks.record import record_path, write_record
 from benchmarks.render import escape
 from benchmarks.tables import run
@@ -275,36 +274,6 @@ def test_noise_of_the_choice_of_items():
     assert item_error("exact_match", 62.9, 3219) == pytest.approx(0.851, abs=1e-3)
     assert item_error("accuracy", 93.5, 1200) == pytest.approx(0.712, abs=1e-3)
     assert item_error("f1", 80.2, 3219) is None
-
-
-def test_published_facts():
-    """Numbers of HFL's README as in the reference file: all 732 rows, HFL's first, ELECTRA first of them."""
-    rows = load_published(REFERENCE)
-    assert len(rows) == 732
-    assert len({row.model for row in rows}) == 62
-    groups = [row.group for row in rows]
-    assert groups == sorted(groups, key=["HFL", "others"].index)
-    assert "Chinese-ELECTRA" in rows[0].source
-    by = {
-        (r.model, r.task, r.split, r.metric, r.group): r.text for r in rows if "Chinese-ELECTRA" in r.source
-    }
-    assert by["ELECTRA-small", "CMRC 2018", "dev", "EM", "HFL"] == "63.4 (62.9)"
-    assert by["ELECTRA-180g-small", "CMRC 2018", "dev", "F1", "HFL"] == "82.7"
-
-
-def test_published_rows_name_tasks_and_metrics_that_exist():
-    titles = {task.title for task in TASKS.values()}
-    assert {row.task for row in load_published(REFERENCE)} == titles
-    assert {row.metric for row in load_published(REFERENCE)} == {"EM", "F1", "accuracy"}
-
-
-def test_a_source_without_group_is_named(tmp_path):
-    for name in ("published_results.csv", "sources.csv"):
-        shutil.copy(REFERENCE / name, tmp_path / name)
-    with open(tmp_path / "published_results.csv", "a", encoding="utf-8") as file:
-        file.write("m,1M,XNLI,dev,accuracy,1,,somewhere,\n")
-    with pytest.raises(UserError, match=r"row 734: source 'somewhere' is not in sources\.csv"):
-        load_published(tmp_path)
 
 
 def test_latex_is_escaped():
