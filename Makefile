@@ -47,12 +47,19 @@ check: $(READY)  ## format, lint, types
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
-# Where the task files lie, the report says how much of them the corpus holds.
-corpus: $(READY)  ## CORPUS=wiki|web|sample [INPUT=path-or-glob] [WORKERS=n] [OUT=dir] [DATA=dir]
-	$(PY) -m corpus.build $(INPUT) $(if $(and $(INPUT),$(filter file,$(origin CORPUS))),,--preset $(CORPUS)) $(if $(or $(OUT),$(INPUT)),$(if $(OUT),--out $(OUT)),--out data/corpus/$(CORPUS)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(wildcard $(DATA)),--benchmarks $(DATA)) $(ARGS)
+# A corpus is a preset (wiki, web, sample), a name under data/corpus/ or a folder, here and in pretraining.
+# Of several inputs, quote one that holds a space: INPUT="'my notes/*.txt' more.jsonl". The report covers the task files in DATA.
+FILES = $(if $(shell test -e "$(INPUT)" && echo yes),"$(INPUT)",$(INPUT))
+PRESETS := wiki web sample
+NAMED = $(if $(findstring /,$(CORPUS)),$(CORPUS),data/corpus/$(CORPUS))
+# INPUT without a name for the corpus: data/corpus/<config id>, which the program prints.
+WRITES = $(or $(OUT),$(if $(and $(INPUT),$(filter file,$(origin CORPUS))),,$(NAMED)))
+
+corpus: $(READY)  ## CORPUS=wiki|web|sample|name|folder [INPUT='path-or-glob ...'] [WORKERS=n] [OUT=dir] [DATA=dir]
+	$(PY) -m corpus.build $(if $(INPUT),$(FILES) $(if $(filter-out file,$(origin CORPUS)),$(patsubst %,--preset %,$(filter $(PRESETS),$(CORPUS)))),--preset "$(CORPUS)") $(if $(WRITES),--out "$(WRITES)") $(if $(WORKERS),--workers $(WORKERS)) $(if $(wildcard $(DATA)),--benchmarks "$(DATA)") $(ARGS)
 
 pretrain-%: $(READY)  ## tiny mini small small-ex base large; CORPUS=name|folder [STEPS=n] [PROCS=n] [OUT=dir] [ARGS="--flag value"]
-	$(LAUNCH) $* --corpus $(CORPUS) --out $(or $(OUT),data/pretrain/$*) $(if $(STEPS),--steps $(STEPS)) $(ARGS)
+	$(LAUNCH) $* --corpus "$(CORPUS)" --out "$(or $(OUT),data/pretrain/$*)" $(if $(STEPS),--steps $(STEPS)) $(ARGS)
 
 fetch: $(READY)  ## TASK=name|all [DATA=dir]: download the task files
 	$(PY) -m benchmarks.fetch $(or $(TASK),all) --data $(DATA) $(ARGS)
