@@ -17,6 +17,7 @@ import fcntl
 import glob
 import hashlib
 import importlib.metadata
+import io
 import json
 import os
 import platform
@@ -69,11 +70,23 @@ def _reader_is_gone() -> bool:
     return gone
 
 
+def _accept_any_console() -> None:
+    """Print "?" for what the console cannot show, and read arguments and file names as UTF-8.
+
+    Under an ASCII locale Python has already decoded the arguments, so the program starts again in UTF-8 mode.
+    """
+    if sys.getfilesystemencoding() == "ascii":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
 def run_cli(main: Callable[[], object]) -> NoReturn:
     """Run a program's ``main``; what the user can mend becomes one line on stderr and exit status 1.
 
     That is a :class:`UserError`, and a full disk, missing rights or an impossible path.
     """
+    _accept_any_console()
     try:
         try:
             main()

@@ -224,12 +224,13 @@ def main() -> None:
     given = tyro.cli(Arguments, prog="python -m pretrain.inspect")
     if given.html is not None and given.html.is_dir():
         raise UserError(f"{given.html} is a folder; give a file with --html")
-    tokens = inspect(given.model, given.sentence)
+    sentence = given.sentence.encode("utf-8", "ignore").decode("utf-8")  # without bytes that are no character
+    tokens = inspect(given.model, sentence)
     console = Console(highlight=False)
-    console.print(as_text(given.sentence, tokens), soft_wrap=True)
+    console.print(as_text(sentence, tokens), soft_wrap=True)
     console.print(as_table(tokens))
     if given.html is not None:
-        write_text(given.html, as_html(given.sentence, tokens))
+        write_text(given.html, as_html(sentence, tokens))
         console.print(f"written to {given.html}", markup=False, soft_wrap=True)
 
 

@@ -142,6 +142,29 @@ def test_a_users_mistake_is_one_line_and_exit_1():
     assert result.stderr == "error: x.tsv line 3: two columns; give three\n"
 
 
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [
+        ({"PYTHONIOENCODING": "gbk"}, "?野家 ± ?".encode("gbk")),
+        ({"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, "𠮷野家 ± ?".encode()),
+    ],
+)
+def test_a_console_that_is_not_utf8(settings: dict[str, str], shown: bytes, tmp_path: Path):
+    """What it cannot show becomes "?"; arguments, and files that they name, are found all the same."""
+    (tmp_path / "𠮷野家").touch()
+    program = (
+        "import os, sys, provenance\n"
+        "def main():\n"
+        "    assert os.path.exists(sys.argv[1]) and len(sys.argv[1]) == 3\n"
+        "    print(sys.argv[1], chr(0xb1), chr(0xd83d))\n"
+        "provenance.run_cli(main)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(provenance.__file__).parent), **settings}
+    command = [sys.executable, "-c", program, "𠮷野家".encode()]
+    result = subprocess.run(command, capture_output=True, cwd=tmp_path, env=environment, check=False)
+    assert (result.stdout, result.stderr, result.returncode) == (shown + b"\n", b"", 0)
+
+
 def test_interrupt_while_modules_load(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     before = sys.excepthook

@@ -172,6 +172,7 @@ def test_the_program(run, tmp_path, capfd, monkeypatch):
     assert status == 0
     assert said.startswith("今天[b]\n")
     assert "<span" in (tmp_path / "new" / "page.html").read_text(encoding="utf-8")
+    assert call(run, "今\ud83d天\udced")[1].startswith("今天\n")  # half a character, a byte that is none
     assert call(run, " ") == (1, "error: the text holds no token; give a sentence\n")
     assert call(run, "好", "--html", tmp_path) == (
         1,
