@@ -6,8 +6,8 @@ import functools
 import re
 from collections.abc import Callable
 
+from corpus.formulas import raised
 from corpus.wiki.brackets import GAP
-from corpus.wiki.formulas import raised
 
 Values = dict[str, str]  # parameters by name or place ("1", "2", ...), stripped
 

@@ -7,9 +7,9 @@ import html
 import re
 from collections.abc import Callable
 
+from corpus.formulas import formula_text, raised
 from corpus.script import main_script
 from corpus.wiki.brackets import GAP, close_gaps, remove_empty_brackets
-from corpus.wiki.formulas import formula_text, raised
 from corpus.wiki.markup import DROPPED_NAMESPACES, HEADING, LITERAL_TAGS, SENTENCE, without_comments
 from corpus.wiki.scanner import PROTECTED, Scanner, shown_variant
 from corpus.wiki.templates import carries_text, template_text

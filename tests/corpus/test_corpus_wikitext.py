@@ -149,11 +149,11 @@ def test_code(wikitext, text):
 @pytest.mark.parametrize(
     ("wikitext", "text"),
     [
-        ("分数 <math>\\int x</math>，称为", "分数，称为"),
-        ("其中 <math>\\int x</math> 是密度", "其中是密度"),
+        ("分数 <math>\\matrix x</math>，称为", "分数，称为"),
+        ("其中 <math>\\matrix x</math> 是密度", "其中是密度"),
         ("边长为 <ref>[[a]]</ref>、{{x}}，则", "边长为，则"),
-        ("有定理：<math>\\int a</math>。当", "有定理。当"),
-        ("如下：<math>\\int a</math>\n乙", "如下：\n乙"),
+        ("有定理：<math>\\matrix a</math>。当", "有定理。当"),
+        ("如下：<math>\\matrix a</math>\n乙", "如下：\n乙"),
         ("用 Word <ref>x</ref> and Excel <ref>x</ref>, 甲{{x}} .NET", "用 Word and Excel, 甲 .NET"),
         ("甲，{{x}}乙{{x}}、丙", "甲，乙、丙"),
         ("{{x}}，甲", "甲"),

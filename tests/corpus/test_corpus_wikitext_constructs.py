@@ -2,8 +2,8 @@
 
 import pytest
 
+from corpus.formulas import formula_text
 from corpus.script import converter
-from corpus.wiki.formulas import formula_text
 from corpus.wiki.wikitext import convert_unprotected, page_script, wikitext_to_text
 
 
@@ -240,13 +240,17 @@ def test_elements_and_lines(wikitext, text):
         (r"\{x \mid x \in \mathbb{R}\}", "{x | x ∈ R}"),
         (r"90^\circ", "90°"),
         (r"\begin{matrix}1&2\end{matrix}", ""),
-        (r"\int_0^1 x\,dx", ""),
+        (r"\int_0^1 x\,dx", "∫_0^1 xdx"),
+        (r"\sum_{i=1}^{n} i^2", "∑_(i=1)^n i²"),
+        (r"\log_{10}100=2", "log_10 100=2"),
+        ("1010_2=10_{10}", "1010_2=10_10"),
+        (r"2^nk=\sqrt[3]{x+1}", "2^n k=(x+1)^(1/3)"),
         ("{a", ""),
         ("a}", ""),
         ("x^", ""),
         ("\\", ""),
         ("{" * 199, ""),
-        ("x" * 201, ""),
+        ("x" * 401, ""),
     ],
 )
 def test_formulas(tex, text):
